@@ -1,0 +1,39 @@
+"""KSTER: machine translation that adapts to your examples the moment you add them.
+
+    from kster import Memory, Translator
+
+Names are imported on first use, so that `import kster` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.formats import Pair
+    from kster.memory import Memory, MemoryGroup
+    from kster.model import BaseModel
+    from kster.smoothing import Smoother
+    from kster.translation import Translator
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BaseModel": "kster.model",
+    "Memory": "kster.memory",
+    "MemoryGroup": "kster.memory",
+    "Pair": "kster.formats",
+    "Smoother": "kster.smoothing",
+    "Translator": "kster.translation",
+}
+
+__all__ = ["BaseModel", "KsterError", "Memory", "MemoryGroup", "Pair", "Smoother", "Translator", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'kster' has no attribute {name!r}")

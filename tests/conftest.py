@@ -1,0 +1,29 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session")
+def tiny_marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random-weight post-norm checkpoint (d = 32)."""
+    from tiny import make_marian
+
+    return make_marian(tmp_path_factory.mktemp("marian"))
+
+
+@pytest.fixture(scope="session")
+def tiny_m2m100(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random-weight pre-norm checkpoint with language tokens (d = 32)."""
+    from tiny import make_m2m100
+
+    return make_m2m100(tmp_path_factory.mktemp("m2m100"))

@@ -1,0 +1,156 @@
+"""Tiny real checkpoints for tests: real tokenizers and real `transformers` networks, random weights.
+
+The text is made up; a joint SentencePiece vocabulary is trained on it, so that any Unicode can be
+tokenised (byte fallback). Weights are drawn with a fixed seed and scaled up a little, so that the
+distributions are far from uniform and ties are rare.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import sentencepiece
+import torch
+import transformers
+
+ENGLISH = """the red house stands by the river
+a small dog runs across the green field
+open the water tank and rinse it with cold water
+press the button to start the machine
+the machine is ready when the light is green
+do not open the lid while the machine is hot
+she reads an old book about the sea
+we drink coffee every morning at seven
+the child gives the bird some bread
+tomorrow the train leaves at nine
+he cannot find his keys in the dark
+clean the filter once a week""".splitlines()
+
+GERMAN = """das rote Haus steht am Fluss
+ein kleiner Hund läuft über das grüne Feld
+den Wassertank öffnen und mit kaltem Wasser spülen
+die Taste drücken um die Maschine zu starten
+die Maschine ist bereit wenn das Licht grün ist
+den Deckel nicht öffnen solange die Maschine heiß ist
+sie liest ein altes Buch über das Meer
+wir trinken jeden Morgen um sieben Kaffee
+das Kind gibt dem Vogel etwas Brot
+morgen fährt der Zug um neun ab
+er kann seine Schlüssel im Dunkeln nicht finden
+den Filter einmal pro Woche reinigen""".splitlines()
+
+
+def train_sentencepiece(vocab_size: int = 420, **ids: int) -> bytes:
+    """A joint unigram model with byte fallback over the sentences above."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter((ENGLISH + GERMAN) * 4),
+        model_writer=model,
+        vocab_size=vocab_size,
+        model_type="unigram",
+        byte_fallback=True,
+        character_coverage=1.0,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **ids,
+    )
+    return model.getvalue()
+
+
+def _sharpen(network: torch.nn.Module, scale: float) -> None:
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.dim() == 2:
+                parameter.mul_(scale)
+
+
+def make_marian(directory: Path, *, dimension: int = 32, layers: int = 2, seed: int = 0) -> Path:
+    """A post-norm Marian checkpoint: a Hugging Face directory like every OPUS-MT model."""
+    directory.mkdir(parents=True, exist_ok=True)
+    spm = train_sentencepiece(unk_id=1, eos_id=0, bos_id=-1, pad_id=-1)
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=spm)
+    vocabulary = {pieces.id_to_piece(i): i for i in range(pieces.vocab_size())}
+    vocabulary["<pad>"] = len(vocabulary)
+    for side in ("source", "target"):
+        (directory / f"{side}.spm").write_bytes(spm)
+    (directory / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
+    tokenizer = transformers.MarianTokenizer(
+        source_spm=str(directory / "source.spm"),
+        target_spm=str(directory / "target.spm"),
+        vocab=str(directory / "vocab.json"),
+        source_lang="en",
+        target_lang="de",
+        model_max_length=512,
+    )
+    tokenizer.save_pretrained(directory)
+    torch.manual_seed(seed)
+    pad = vocabulary["<pad>"]
+    network = transformers.MarianMTModel(
+        transformers.MarianConfig(
+            vocab_size=len(vocabulary),
+            d_model=dimension,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=2 * dimension,
+            decoder_ffn_dim=2 * dimension,
+            max_position_embeddings=512,
+            activation_function="swish",
+            scale_embedding=True,
+            pad_token_id=pad,
+            eos_token_id=0,
+            forced_eos_token_id=None,
+            decoder_start_token_id=pad,
+            bos_token_id=None,
+        )
+    )
+    _sharpen(network, 4.0)
+    network.generation_config = transformers.GenerationConfig(
+        pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad, bad_words_ids=[[pad]]
+    )
+    network.save_pretrained(directory)
+    return directory
+
+
+def make_m2m100(directory: Path, *, dimension: int = 32, layers: int = 2, seed: int = 0) -> Path:
+    """A pre-norm M2M100 checkpoint with language tokens."""
+    directory.mkdir(parents=True, exist_ok=True)
+    spm = train_sentencepiece(unk_id=3, eos_id=2, bos_id=0, pad_id=1)
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=spm)
+    (directory / "sentencepiece.bpe.model").write_bytes(spm)
+    vocabulary = {pieces.id_to_piece(i): i for i in range(pieces.vocab_size())}
+    (directory / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
+    tokenizer = transformers.M2M100Tokenizer(
+        vocab_file=str(directory / "vocab.json"),
+        spm_file=str(directory / "sentencepiece.bpe.model"),
+        src_lang="en",
+        tgt_lang="de",
+    )
+    tokenizer.save_pretrained(directory)
+    torch.manual_seed(seed)
+    network = transformers.M2M100ForConditionalGeneration(
+        transformers.M2M100Config(
+            vocab_size=max(tokenizer.id_to_lang_token) + 1,  # language tokens lie behind the pieces
+            d_model=dimension,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=2 * dimension,
+            decoder_ffn_dim=2 * dimension,
+            max_position_embeddings=512,
+            encoder_layerdrop=0.0,
+            decoder_layerdrop=0.0,
+            scale_embedding=True,
+            bos_token_id=0,
+            pad_token_id=1,
+            eos_token_id=2,
+            decoder_start_token_id=2,
+        )
+    )
+    _sharpen(network, 4.0)
+    network.save_pretrained(directory)
+    return directory
