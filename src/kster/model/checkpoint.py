@@ -1,0 +1,191 @@
+"""A base translation model: a Hugging Face directory, loaded, with the few verbs the rest of KSTER needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.model.family import Family, family_of, require_supported
+from kster.model.fingerprint import fingerprint_of
+from kster.model.forcing import ForcedSentence, force_decode
+
+transformers.logging.disable_progress_bar()
+
+
+class BaseModel:
+    """A frozen translation model and its tokenizer.
+
+    Load one with `BaseModel.load("models/en-de")` or any Marian, M2M100 or NLLB hub id. The network is in
+    evaluation mode and never trained here (see `kster.training` for that).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        network: Any,
+        tokenizer: Any,
+        family: Family,
+        fingerprint: str,
+        languages: tuple[str | None, str | None],
+    ) -> None:
+        self.name = name
+        self.network = network
+        self.tokenizer = tokenizer
+        self.layout = family
+        self.family = family.name
+        self.fingerprint = fingerprint
+        self.source_lang, self.target_lang = languages
+        config = network.config
+        self.dimension: int = config.d_model
+        self.vocabulary_size: int = network.get_output_embeddings().weight.shape[0]
+        self.eos_id: int = config.eos_token_id
+        self.pad_id: int = config.pad_token_id
+        # The longest sequence a side may have, end of sentence included; the decoder also reads its prefix.
+        self.max_length: int = config.max_position_embeddings - len(family.prefix)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        device: str | torch.device = "auto",
+        dtype: torch.dtype | None = None,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+    ) -> BaseModel:
+        """Load a checkpoint from a directory or by hub id.
+
+        device: "auto" takes a GPU when there is one. dtype: float32 on the CPU and float16 on a GPU unless
+        given. Languages are read from the tokenizer where it knows them; multilingual models need both.
+        Weights are read from safetensors only: a pickled checkpoint could run code.
+        """
+        directory = _resolve(str(name))
+        place = _choose_device(device)
+        dtype = dtype or (torch.float16 if place.type == "cuda" else torch.float32)
+        config = transformers.AutoConfig.from_pretrained(directory)
+        require_supported(config.model_type, str(name))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+        source, target = _languages(tokenizer, source_lang, target_lang)
+        family = family_of(config, tokenizer, source, target)
+        if not any(directory.glob("*.safetensors")):
+            raise KsterError(
+                f"{name}: no .safetensors weights there; pickled weights are never loaded. Convert once with "
+                "`AutoModelForSeq2SeqLM.from_pretrained(…).save_pretrained(…)` in an environment you trust"
+            )
+        network = transformers.AutoModelForSeq2SeqLM.from_pretrained(
+            directory, dtype=dtype, use_safetensors=True, attn_implementation="sdpa"
+        )
+        network = network.to(place).eval().requires_grad_(False)
+        fingerprint = fingerprint_of(directory, (source, target) if family.name == "m2m_100" else (None, target))
+        return cls(str(name), network, tokenizer, family, fingerprint, (source, target))
+
+    def save(self, directory: str | Path) -> None:
+        """Write the checkpoint as a Hugging Face directory (safetensors)."""
+        self.network.save_pretrained(directory)
+        self.tokenizer.save_pretrained(directory)
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.network.dtype
+
+    # Text and tokens ---------------------------------------------------------------------------------
+
+    def tokenise_source(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids per text, end of sentence included."""
+        if not texts:
+            return []
+        prefix = self.layout.source_prefix
+        return self.tokenizer([prefix + text for text in texts], truncation=False)["input_ids"]
+
+    def tokenise_target(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids per text, end of sentence included, without the language token some models start with."""
+        if not texts:
+            return []
+        rows = self.tokenizer(text_target=list(texts), truncation=False)["input_ids"]
+        if self.family == "m2m_100":
+            rows = [row[1:] for row in rows]
+        return rows
+
+    def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        return [self.tokenizer.decode(list(row), skip_special_tokens=True) for row in ids]
+
+    def token_text(self, token: int) -> str:
+        """One token as it stands in the vocabulary (`▁` marks a word's beginning)."""
+        return self.tokenizer.convert_ids_to_tokens([token])[0]
+
+    # The network -------------------------------------------------------------------------------------
+
+    def force_decode(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        batch_tokens: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[ForcedSentence]:
+        """Run the decoder along given translations; see `kster.model.forcing`."""
+        return force_decode(self, pairs, batch_tokens=batch_tokens, progress=progress)
+
+    def output_projection(self) -> tuple[Tensor, Tensor | None]:
+        """The output embedding (V, d) and its bias (V,), if the model has one."""
+        bias = getattr(self.network, "final_logits_bias", None)
+        return self.network.get_output_embeddings().weight, None if bias is None else bias[0]
+
+    def output_log_probs(self, hidden: Tensor, tokens: Tensor, log_normaliser: Tensor) -> Tensor:
+        """log p_m of chosen tokens without the whole softmax.
+
+        hidden: (n, d) final decoder states; tokens: (n, k); log_normaliser: (n,). Returns (n, k) float32.
+        """
+        embedding, bias = self.output_projection()
+        rows = embedding[tokens].float()  # (n, k, d)
+        logits = torch.einsum("nkd,nd->nk", rows, hidden.to(rows))  # (n, k)
+        if bias is not None:
+            logits = logits + bias[tokens].float()
+        return logits - log_normaliser.to(logits)[:, None]
+
+
+def _resolve(name: str) -> Path:
+    """The local directory of a checkpoint: given directly, or fetched from the hub by its id."""
+    if Path(name).is_dir():
+        if not (Path(name) / "config.json").is_file():
+            raise KsterError(f"{name}: not a model directory (it has no config.json)")
+        return Path(name)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise KsterError(f"{name}: no such model directory")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    wanted = ["*.json", "*.safetensors", "*.spm", "*.model", "*.txt"]
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise KsterError(f"{name}: neither a directory nor a model that could be fetched ({reason})") from error
+
+
+def _choose_device(device: str | torch.device) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+    except RuntimeError as error:
+        raise KsterError(f"device {device!r} is unknown; accepted: auto, cpu, cuda, cuda:0, …") from error
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise KsterError(f"device {device!r}: no CUDA GPU here; use --device cpu")
+    return place
+
+
+def _languages(tokenizer: Any, source: str | None, target: str | None) -> tuple[str | None, str | None]:
+    """The language pair: as asked for, else as the tokenizer says."""
+    own_source = getattr(tokenizer, "source_lang", None) or getattr(tokenizer, "src_lang", None)
+    own_target = getattr(tokenizer, "target_lang", None) or getattr(tokenizer, "tgt_lang", None)
+    return source or own_source, target or own_target

@@ -1,0 +1,155 @@
+"""Force-decoding: run the decoder along a given translation and note what it went through.
+
+Every target token, end of sentence included, yields one key (the tap: the input of the last decoder
+block's feed-forward network), the token itself, and what the base model thought of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.model.checkpoint import BaseModel
+
+# Pairs that are tokenised and sorted by length together: bounds memory, whatever the number of pairs.
+WINDOW = 2048
+
+
+@dataclass(slots=True)
+class ForcedSentence:
+    """What one target sentence looked like from inside the decoder; on the CPU, n tokens."""
+
+    keys: Tensor  # (n, d) float16
+    tokens: Tensor  # (n,) int32
+    log_probs: Tensor  # (n,) float32: log p_m of the given token
+    hidden: Tensor  # (n, d) float16: final decoder state, before the output projection
+    log_normaliser: Tensor  # (n,) float32: log Σ_v exp(logit_v)
+    mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
+    max_log_prob: Tensor  # (n,) float32: log p_m of the model's own favourite
+
+
+class Tap:
+    """Records the input of the last decoder block's feed-forward network while its context is open."""
+
+    def __init__(self, network: Any) -> None:
+        self._layer = network.get_decoder().layers[-1].fc1
+        self.value: Tensor | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[Tap]:
+        def record(_: Any, inputs: tuple[Tensor, ...]) -> None:
+            self.value = inputs[0]
+
+        handle = self._layer.register_forward_pre_hook(record)
+        try:
+            yield self
+        finally:
+            handle.remove()
+
+
+def force_decode(
+    model: BaseModel,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    batch_tokens: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[ForcedSentence]:
+    """Yield one `ForcedSentence` per pair, in input order, holding at most a window of them.
+
+    batch_tokens: padded target tokens a batch. progress: called with the number of pairs done.
+    Raises KsterError for a side longer than the model can read.
+    """
+    batch_tokens = batch_tokens or (16384 if model.device.type == "cuda" else 1536)
+    stream, done = iter(pairs), 0
+    while window := list(islice(stream, WINDOW)):
+        sources = model.tokenise_source([source for source, _ in window])
+        targets = model.tokenise_target([target for _, target in window])
+        _require_readable(model, sources, targets, done)
+        results: list[ForcedSentence | None] = [None] * len(window)
+        for batch in _batches(sources, targets, batch_tokens):
+            forced = _force_batch(model, [sources[i] for i in batch], [targets[i] for i in batch])
+            for i, sentence in zip(batch, forced, strict=True):
+                results[i] = sentence
+        for sentence in results:
+            assert sentence is not None
+            yield sentence
+        done += len(window)
+        if progress is not None:
+            progress(done)
+
+
+def _require_readable(model: BaseModel, sources: list[list[int]], targets: list[list[int]], done: int) -> None:
+    for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        longest = max(len(source), len(target))
+        if longest > model.max_length:
+            raise KsterError(
+                f"pair {done + i + 1} has {longest} tokens on one side; {model.name} reads at most {model.max_length}"
+            )
+
+
+def _batches(sources: list[list[int]], targets: list[list[int]], batch_tokens: int) -> Iterator[list[int]]:
+    """Indices grouped so that lengths are alike and a batch pads to at most batch_tokens on either side."""
+    lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
+    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    batch: list[int] = []
+    for i in order:  # lengths ascend, so the newest member decides the padding
+        if batch and lengths[i] * (len(batch) + 1) > batch_tokens:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def pad(rows: list[list[int]], value: int, device: torch.device) -> Tensor:
+    """(rows, longest) int64, filled up with `value`."""
+    longest = max(len(row) for row in rows)
+    filled = [row + [value] * (longest - len(row)) for row in rows]
+    return torch.tensor(filled, dtype=torch.int64, device=device)
+
+
+@torch.inference_mode()
+def _force_batch(model: BaseModel, sources: list[list[int]], targets: list[list[int]]) -> list[ForcedSentence]:
+    network, device = model.network, model.device
+    prefix = list(model.layout.prefix)
+    source = pad(sources, model.pad_id, device)  # (b, s)
+    mask = pad([[1] * len(row) for row in sources], 0, device)  # (b, s)
+    given = pad([prefix + row[:-1] for row in targets], model.eos_id, device)  # (b, p + t - 1)
+    gold = pad(targets, model.eos_id, device)  # (b, t)
+    tap = Tap(network)
+    with tap.open():
+        states = network.get_encoder()(input_ids=source, attention_mask=mask).last_hidden_state  # (b, s, d)
+        hidden = network.get_decoder()(
+            input_ids=given, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
+        ).last_hidden_state  # (b, p + t - 1, d)
+    assert tap.value is not None
+    start = len(prefix) - 1  # the prefix's last position predicts the first token of the translation
+    real = pad([[1] * len(row) for row in targets], 0, device).bool()  # (b, t)
+    keys = tap.value[:, start:][real]  # (n, d), n = tokens of the batch without padding
+    hidden = hidden[:, start:][real]  # (n, d)
+    tokens = gold[real]  # (n,)
+    embedding, bias = model.output_projection()
+    logits = torch.nn.functional.linear(hidden, embedding, bias).float()  # (n, V)
+    log_normaliser = logits.logsumexp(-1)  # (n,)
+    columns = (
+        keys.to(torch.float16),
+        tokens.to(torch.int32),
+        logits.gather(1, tokens[:, None])[:, 0] - log_normaliser,
+        hidden.to(torch.float16),
+        log_normaliser,
+        logits.mean(-1) - log_normaliser,
+        logits.amax(-1) - log_normaliser,
+    )
+    lengths = [len(row) for row in targets]
+    per_sentence = zip(*(column.cpu().split(lengths) for column in columns), strict=True)
+    # clone: a split is a view that would keep the whole batch alive
+    return [ForcedSentence(*(part.clone() for part in parts)) for parts in per_sentence]
