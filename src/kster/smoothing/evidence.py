@@ -1,0 +1,68 @@
+"""Evidence for the networks beyond the paper's vectors: `features="confidence"`.
+
+The paper's mixing network sees [q; k̃] and has to find out by itself how far apart they are and whether the
+neighbours agree. These few numbers say so directly. All are free of the decoder states' scale, and all are
+known at decoding time.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+LOG_PROB_FLOOR = -12.0
+"""Less probable than e⁻¹² is all the same; keeps −inf and outliers out of the network's input."""
+
+NAMES_OF_DISTANCES = ("log nearest distance", "log mean distance", "fraction found", "fraction distinct")
+NAMES_OF_AGREEMENT = (
+    "log p_e of the examples' first choice",
+    "log p_m of the examples' first choice",
+    "log p_m of the base model's first choice",
+    "examples and base model agree",
+    "log overlap of p_e and p_m",
+)
+BANDWIDTH_EVIDENCE_SIZE = len(NAMES_OF_DISTANCES)
+WEIGHT_EVIDENCE_SIZE = len(NAMES_OF_DISTANCES) + len(NAMES_OF_AGREEMENT)
+
+
+def distance_evidence(distances: Tensor, found: Tensor, distinct: Tensor, query_length: Tensor) -> Tensor:
+    """What the distances say before any kernel is applied, for the bandwidth and the mixing weight.
+
+    distances: (n, k) finite; found: (n, k) bool; distinct: (n, k) bool, the first neighbour of each
+    value; query_length: (n,) ‖q‖. Returns (n, 4).
+    """
+    count = found.sum(dim=-1).clamp_min(1)  # (n,)
+    nearest = distances.masked_fill(~found, torch.inf).amin(dim=-1).nan_to_num(posinf=0.0)
+    mean = distances.masked_fill(~found, 0.0).sum(dim=-1) / count
+    # 0.01: closer than 1 % of the query's length is an exact match up to rounding.
+    near = (nearest / query_length + 0.01).log()
+    far = (mean / query_length + 0.01).log()
+    return torch.stack([near, far, found.float().mean(dim=-1), distinct.sum(dim=-1) / count], dim=-1)
+
+
+def agreement_evidence(
+    example_log_probs: Tensor,
+    log_weights: Tensor,
+    base_log_probs_at_values: Tensor,
+    base_max_log_prob: Tensor,
+) -> Tensor:
+    """How sure the examples and the base model are, and whether they mean the same token.
+
+    example_log_probs, log_weights, base_log_probs_at_values: (n, k); base_max_log_prob: (n,).
+    Returns (n, 5).
+    """
+    base = base_log_probs_at_values.float()
+    base_max = base_max_log_prob.float()
+    best, where = example_log_probs.max(dim=-1, keepdim=True)  # (n, 1)
+    base_of_best = base.gather(-1, where).squeeze(-1)  # (n,)
+    overlap = (log_weights.exp() * base.exp()).sum(dim=-1)  # (n,) Σ_v p_e(v) p_m(v)
+    return torch.stack(
+        [
+            best.squeeze(-1).clamp_min(LOG_PROB_FLOOR),
+            base_of_best.clamp_min(LOG_PROB_FLOOR),
+            base_max.clamp_min(LOG_PROB_FLOOR),
+            (base_of_best >= base_max - 1e-3).float(),
+            (overlap + torch.e**LOG_PROB_FLOOR).log(),
+        ],
+        dim=-1,
+    )

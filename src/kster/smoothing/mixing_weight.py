@@ -1,0 +1,62 @@
+"""Equations 5–7: the mixing weight λ, learned per query or fixed.
+
+    λ = sigmoid(W₃ ReLU(W₂ [q; k̃] + b₂) + b₃)          k̃ = Σⱼ wⱼ kⱼ,  wⱼ ∝ K(q, kⱼ; σ)
+
+λ and 1 − λ are both returned as logarithms: a λ that rounds to 1 must leave the base model its say.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class LogShares(NamedTuple):
+    """How a prediction is shared between examples and base model, as logarithms that exponentiate to 1."""
+
+    examples: Tensor  # (n,) log λ
+    base: Tensor  # (n,) log(1 − λ)
+
+
+class LearnedMixingWeight(nn.Module):
+    """λ from the query and the kernel-weighted keys, and from further evidence where the settings ask."""
+
+    def __init__(self, dimension: int, initial: float = 0.5, evidence_size: int = 0) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(2 * dimension + evidence_size, dimension)  # W₂, b₂
+        self.output = nn.Linear(dimension, 1)  # W₃, b₃
+        nn.init.zeros_(self.output.weight)  # the first λ is `initial` for every query
+        nn.init.constant_(self.output.bias, math.log(initial / (1.0 - initial)))
+
+    def forward(self, queries: Tensor, weighted_keys: Tensor, evidence: Tensor | None = None) -> LogShares:
+        """queries, weighted_keys: (n, d); evidence: (n, evidence_size)."""
+        parts = [queries, weighted_keys] if evidence is None else [queries, weighted_keys, evidence]
+        logit = self.output(F.relu(self.hidden(torch.cat(parts, dim=-1)))).squeeze(-1)  # (n,)
+        return LogShares(F.logsigmoid(logit), F.logsigmoid(-logit))
+
+
+class FixedMixingWeight(nn.Module):
+    """One λ for every query, as in kNN-MT, or one that fades with distance:
+
+        λ(q) = λ · exp(−d₁² / (gate · ‖q‖²))          d₁ the distance of the nearest neighbour
+
+    The gate makes an untuned weight safe: far from every example λ is 0 and the base model speaks alone.
+    It is measured against the query's own length because a memory of one segment has no statistics of
+    its own to say what "far" means.
+    """
+
+    def __init__(self, mixing_weight: float, gate: float | None = None) -> None:
+        super().__init__()
+        self.log_mixing_weight = math.log(mixing_weight) if mixing_weight > 0 else -math.inf
+        self.gate = gate
+
+    def forward(self, relative_distance: Tensor) -> LogShares:
+        """relative_distance: (n,) d₁² / ‖q‖², finite."""
+        examples = torch.full_like(relative_distance, self.log_mixing_weight)
+        if self.gate is not None:
+            examples = examples - relative_distance / self.gate
+        return LogShares(examples, torch.log1p(-examples.exp()))

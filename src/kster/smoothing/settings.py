@@ -1,0 +1,137 @@
+"""What a smoother is: kernel, which parts are learned, and the numbers of the fixed parts."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from kster.errors import KsterError
+from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
+
+Features = Literal["paper", "confidence"]
+FEATURES: tuple[Features, ...] = get_args(Features)
+
+
+@dataclass(frozen=True, slots=True)
+class SmootherSettings:
+    """The defaults are the paper's. kNN-MT is `learn_bandwidth=False, learn_weight=False`.
+
+    kernel: "gaussian" or "laplacian".
+    k: how many neighbours to search for.
+    dimension: d, the length of a key; needed when something is learned.
+    learn_bandwidth, learn_weight: learned networks (section 3) or fixed numbers.
+    bandwidth: the fixed σ, or where a learned σ starts. None: 100 (Gaussian) or 10 (Laplacian).
+    mixing_weight: the fixed λ, or where a learned λ starts.
+    features: what the networks see: "paper", or "confidence" for `evidence.py` besides.
+    relative: the fixed σ is in units of ‖q‖² (Gaussian) or ‖q‖ (Laplacian).
+    gate: a fixed λ fades as exp(−d₁² / (gate · ‖q‖²)); None: it does not.
+    exact_match: how much to believe a context the memory holds exactly; None: no rule (`exact_match.py`).
+    exact_tolerance: what counts as exact, as a fraction of ‖q‖².
+    """
+
+    kernel: Kernel = "laplacian"
+    k: int = 16
+    dimension: int | None = None
+    learn_bandwidth: bool = True
+    learn_weight: bool = True
+    bandwidth: float | None = None
+    mixing_weight: float = 0.5
+    features: Features = "paper"
+    relative: bool = False
+    gate: float | None = None
+    exact_match: float | None = None
+    exact_tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _one_of("kernel", self.kernel, KERNELS)
+        _one_of("features", self.features, FEATURES)
+        for name in ("learn_bandwidth", "learn_weight", "relative"):
+            _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
+        _check(_is_int(self.k) and self.k >= 1, "k", self.k, "a whole number of at least 1")
+        if self.learned or self.dimension is not None:
+            valid = _is_int(self.dimension) and (self.dimension or 0) >= 1
+            _check(valid, "dimension", self.dimension, "the length of the model's keys, at least 1")
+        _check(_positive(self.initial_bandwidth), "bandwidth", self.bandwidth, "a number above 0, or null")
+        _check(
+            _is_number(self.mixing_weight) and 0.0 <= self.mixing_weight < 1.0,
+            "mixing_weight",
+            self.mixing_weight,
+            "a number from 0 up to, but not including, 1",
+        )
+        if self.learn_weight:
+            _check(
+                self.mixing_weight > 0,
+                "mixing_weight",
+                self.mixing_weight,
+                "above 0 when it is to be learned",
+            )
+        _check(self.gate is None or _positive(self.gate), "gate", self.gate, "a number above 0, or null")
+        _check(
+            self.exact_match is None or (_is_number(self.exact_match) and 0.0 < self.exact_match < 1.0),
+            "exact_match",
+            self.exact_match,
+            "a number between 0 and 1, or null",
+        )
+        _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
+        if self.relative and self.learn_bandwidth:
+            raise KsterError(
+                "Smoother setting relative applies to a fixed bandwidth only; learn_bandwidth is on."
+            )
+        if self.gate is not None and self.learn_weight:
+            raise KsterError(
+                "Smoother setting gate applies to a fixed mixing weight only; learn_weight is on."
+            )
+
+    @property
+    def learned(self) -> bool:
+        """Whether anything is learned; a smoother without is kNN-MT."""
+        return self.learn_bandwidth or self.learn_weight
+
+    @property
+    def initial_bandwidth(self) -> float:
+        """The fixed σ, or where a learned σ starts."""
+        return INITIAL_BANDWIDTH[self.kernel] if self.bandwidth is None else self.bandwidth
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any, where: str) -> SmootherSettings:
+        """Settings from a parsed JSON object; `where` names the file in errors."""
+        if not isinstance(data, dict):
+            raise KsterError(
+                f"{where}: expected an object of smoother settings, found {type(data).__name__}."
+            )
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise KsterError(
+                f"{where}: unknown smoother setting {', '.join(unknown)}; "
+                f"known are {', '.join(sorted(known))}."
+            )
+        try:
+            return cls(**data)
+        except KsterError as error:
+            raise KsterError(f"{where}: {error}") from None
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _positive(value: object) -> bool:
+    return _is_number(value) and 0.0 < value < float("inf")  # type: ignore[operator]
+
+
+def _check(valid: bool, name: str, value: object, accepted: str) -> None:
+    if not valid:
+        raise KsterError(f"Smoother setting {name} is {value!r}; accepted: {accepted}.")
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    _check(value in choices, name, value, " or ".join(choices))

@@ -1,0 +1,232 @@
+"""The smoother: from a query and its neighbours to kernel weights and a mixing weight (section 3).
+
+Smoother(SmootherSettings(dimension=512))                                   # KSTER, both learned
+Smoother(SmootherSettings(learn_bandwidth=False, learn_weight=False, …))    # kNN-MT, both fixed
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from kster.errors import KsterError
+from kster.smoothing.bandwidth import FixedBandwidth, LearnedBandwidth
+from kster.smoothing.evidence import (
+    BANDWIDTH_EVIDENCE_SIZE,
+    WEIGHT_EVIDENCE_SIZE,
+    agreement_evidence,
+    distance_evidence,
+)
+from kster.smoothing.exact_match import ExactMatch
+from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
+from kster.smoothing.files import write_atomically
+from kster.smoothing.kernels import log_kernel, normalise
+from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight, LogShares
+from kster.smoothing.settings import SmootherSettings
+
+if TYPE_CHECKING:
+    from kster.memory import Neighbours
+
+SETTINGS_FILE = "smoother.json"
+WEIGHTS_FILE = "smoother.safetensors"
+
+KeyPool = Callable[[Tensor], Tensor]
+"""Weights (n, k) → Σⱼ weightsⱼ kⱼ, (n, d): lets a fit pool keys without gathering (n, k, d) of them."""
+
+
+@dataclass(slots=True)
+class Smoothing:
+    """What the smoother decided for each of n queries."""
+
+    log_weights: Tensor  # (n, k) float32: log wⱼ, the normalised kernel weights; −inf where nothing was found
+    bandwidth: Tensor  # (n,) float32: σ
+    log_mixing_weight: Tensor  # (n,) float32: log λ; −inf where no neighbour was found
+    log_base_weight: Tensor  # (n,) float32: log(1 − λ), accurate where λ rounds to 1; exactly 0 where λ is 0
+
+    @property
+    def mixing_weight(self) -> Tensor:
+        """(n,) λ; exactly 0 where no neighbour was found."""
+        return self.log_mixing_weight.exp()
+
+
+class Smoother(nn.Module):
+    """Kernel, bandwidth and mixing weight, each part learned or fixed."""
+
+    def __init__(self, settings: SmootherSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        confidence = settings.features == "confidence"
+        dimension = settings.dimension or 0  # checked by the settings when anything is learned
+        self.bandwidth: LearnedBandwidth | FixedBandwidth
+        self.mixing_weight: LearnedMixingWeight | FixedMixingWeight
+        if settings.learn_bandwidth:
+            extra = BANDWIDTH_EVIDENCE_SIZE if confidence else 0
+            self.bandwidth = LearnedBandwidth(dimension, settings.initial_bandwidth, extra)
+        else:
+            power = 2 if settings.kernel == "gaussian" else 1
+            self.bandwidth = FixedBandwidth(
+                settings.initial_bandwidth, relative=settings.relative, power=power
+            )
+        if settings.learn_weight:
+            extra = WEIGHT_EVIDENCE_SIZE if confidence else 0
+            self.mixing_weight = LearnedMixingWeight(dimension, settings.mixing_weight, extra)
+        else:
+            self.mixing_weight = FixedMixingWeight(settings.mixing_weight, settings.gate)
+        self.exact_match = (
+            None
+            if settings.exact_match is None
+            else ExactMatch(settings.exact_match, settings.exact_tolerance)
+        )
+
+    @property
+    def k(self) -> int:
+        """How many neighbours to search for."""
+        return self.settings.k
+
+    @property
+    def needs_base_log_probs(self) -> bool:
+        """Whether `forward` must be given the base model's log-probabilities."""
+        return self.settings.features == "confidence" and self.settings.learn_weight
+
+    def forward(
+        self,
+        queries: Tensor,
+        neighbours: Neighbours,
+        base_log_probs_at_values: Tensor | None = None,
+        base_max_log_prob: Tensor | None = None,
+    ) -> Smoothing:
+        """Weigh the neighbours of each query and decide how much to believe them.
+
+        queries: (n, d), any floating type; neighbours: (n, k), as `Memory.search` returns them;
+        base_log_probs_at_values: (n, k) log p_m of the neighbours' values, and base_max_log_prob: (n,)
+        log p_m of the most probable token, both needed only if `needs_base_log_probs`.
+        """
+        keys = neighbours.keys.float()  # (n, k, d)
+
+        def pool(weights: Tensor) -> Tensor:
+            return torch.bmm(weights.unsqueeze(1), keys).squeeze(1)  # (n, d)
+
+        return self.smooth(
+            queries,
+            neighbours.distances,
+            neighbours.values,
+            neighbours.ids >= 0,
+            pool,
+            base_log_probs_at_values,
+            base_max_log_prob,
+        )
+
+    def smooth(
+        self,
+        queries: Tensor,
+        distances: Tensor,
+        values: Tensor,
+        found: Tensor,
+        pool: KeyPool,
+        base_log_probs_at_values: Tensor | None = None,
+        base_max_log_prob: Tensor | None = None,
+    ) -> Smoothing:
+        """`forward` with the neighbours in parts; found: (n, k) bool, the other shapes as above."""
+        queries = queries.float()
+        any_found = found.any(dim=-1)  # (n,)
+        # Slots where nothing was found stand at the nearest distance: finite, and without effect on it.
+        nearest = distances.float().masked_fill(~found, torch.inf).amin(dim=-1, keepdim=True)
+        nearest = nearest.masked_fill(~any_found.unsqueeze(-1), 0.0)  # (n, 1)
+        distances = torch.where(found, distances.float(), nearest)  # (n, k) finite
+        query_length = torch.linalg.vector_norm(queries, dim=-1).clamp_min(1e-6)  # (n,)
+        relative = (distances / query_length.unsqueeze(-1)).square()  # (n, k) d² / ‖q‖²
+        relative_nearest = relative.amin(dim=-1)  # (n,)
+
+        closeness = None
+        if self.settings.features == "confidence":
+            distinct = first_of_its_value(values, found)
+            closeness = distance_evidence(distances, found, distinct, query_length)
+
+        if isinstance(self.bandwidth, LearnedBandwidth):
+            mean_keys = pool(found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1))  # (n, d)
+            bandwidth = self.bandwidth(queries, mean_keys, closeness)
+        else:
+            bandwidth = self.bandwidth(queries)
+        log_kernels = log_kernel(self.settings.kernel, distances, bandwidth)
+        if self.exact_match is not None:
+            log_kernels = self.exact_match.sharpen(log_kernels, relative, relative_nearest)
+        log_weights = normalise(log_kernels, found)
+
+        if isinstance(self.mixing_weight, LearnedMixingWeight):
+            evidence = None
+            if closeness is not None:
+                if base_log_probs_at_values is None or base_max_log_prob is None:
+                    raise ValueError("a smoother with confidence features needs the base log-probabilities")
+                agreement = agreement_evidence(
+                    log_example_probs(log_weights, values),
+                    log_weights,
+                    base_log_probs_at_values,
+                    base_max_log_prob,
+                )
+                evidence = torch.cat([closeness, agreement], dim=-1)
+            shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
+        else:
+            shares = self.mixing_weight(relative_nearest)
+        if self.exact_match is not None:
+            shares = self.exact_match.raise_weight(shares, relative_nearest)
+        return _with_nothing_found(log_weights, bandwidth, shares, any_found)
+
+    def save(self, directory: Path | str) -> None:
+        """Write `smoother.json` and `smoother.safetensors`.
+
+        An interruption leaves the directory without a smoother, never with settings and weights of two.
+        """
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
+        (directory / SETTINGS_FILE).unlink(missing_ok=True)
+        write_atomically(directory / WEIGHTS_FILE, safetensors.torch.save(weights))
+        text = json.dumps(self.settings.to_json(), indent=2) + "\n"
+        write_atomically(directory / SETTINGS_FILE, text.encode())
+
+    @classmethod
+    def load(cls, directory: Path | str, *, dimension: int | None = None) -> Smoother:
+        """Read what `save` wrote. With `dimension`, refuse a smoother for keys of another length."""
+        settings_path, weights_path = Path(directory) / SETTINGS_FILE, Path(directory) / WEIGHTS_FILE
+        try:
+            data = json.loads(settings_path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise KsterError(f"{directory}: no smoother here ({SETTINGS_FILE} is missing).") from None
+        except ValueError as error:
+            raise KsterError(f"{settings_path}: not valid JSON ({error}).") from None
+        settings = SmootherSettings.from_json(data, str(settings_path))
+        if dimension is not None and settings.learned and settings.dimension != dimension:
+            raise KsterError(
+                f"{settings_path}: this smoother is for keys of length {settings.dimension}, "
+                f"the model's have {dimension}. Fit it again with this model."
+            )
+        smoother = cls(settings)
+        try:
+            smoother.load_state_dict(safetensors.torch.load_file(weights_path))
+        except FileNotFoundError:
+            raise KsterError(f"{weights_path}: the smoother's weights are missing.") from None
+        except (RuntimeError, SafetensorError) as error:
+            raise KsterError(
+                f"{weights_path}: not the weights that {SETTINGS_FILE} describes ({error})."
+            ) from None
+        return smoother.eval()
+
+
+def _with_nothing_found(
+    log_weights: Tensor, bandwidth: Tensor, shares: LogShares, any_found: Tensor
+) -> Smoothing:
+    """λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe."""
+    return Smoothing(
+        log_weights=log_weights,
+        bandwidth=bandwidth,
+        log_mixing_weight=shares.examples.masked_fill(~any_found, -torch.inf),
+        log_base_weight=shares.base.masked_fill(~any_found, 0.0),
+    )
