@@ -1,0 +1,148 @@
+"""From the bytes of a file to its text: compression, encodings, lines, all in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from kster.errors import KsterError
+
+CHUNK = 1 << 16  # bytes read at a time
+MAX_LINE = 1_000_000  # characters; the rest of a longer line is dropped, and its reader told so
+
+_BOMS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Encodings a file may declare. Python knows more codecs, some of which are not encodings of text at all.
+_DECLARABLE = re.compile(
+    r"utf-?8|us-?ascii|ascii|iso-?8859-?\d{1,2}|latin-?\d|windows-?125\d|cp125\d|koi8-?[ru]"
+    r"|gb2312|gbk|gb18030|big5|shift-?jis|euc-?(?:jp|kr)|tis-?620"
+)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading; gzip and xz are recognised by their first bytes and decompressed.
+
+    What the operating system or the decompressor has to say comes out as `KsterError`.
+    """
+    try:
+        with path.open("rb") as raw:
+            magic = raw.read(6)
+            raw.seek(0)
+            if magic.startswith(b"\x1f\x8b"):
+                with gzip.GzipFile(fileobj=raw) as unpacked:
+                    yield cast(IO[bytes], unpacked)
+            elif magic == b"\xfd7zXZ\x00":
+                with lzma.LZMAFile(raw) as unpacked:
+                    yield cast(IO[bytes], unpacked)
+            else:
+                yield raw
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise KsterError(f"{path}: the compressed data is damaged or cut short ({error})") from error
+    except OSError as error:
+        raise KsterError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def detect_encoding(head: bytes, declared: str | None = None) -> str:
+    """The codec for a file that begins with `head`.
+
+    A byte order mark decides; then the pattern of zero bytes that UTF-16 leaves in any text with spaces,
+    digits or markup; then what the file declares about itself; then UTF-8. A declaration of UTF-16 in a
+    file whose bytes are not UTF-16 is what remains after careless conversion, and is ignored.
+    """
+    for bom, codec in _BOMS:
+        if head.startswith(bom):
+            return codec
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if even + odd and (not _is_utf8(head) or (even + odd) * 10 >= len(head)):
+        if even == 0:
+            return "utf-16-le"
+        if odd == 0:
+            return "utf-16-be"
+    if declared is None or re.fullmatch(r"(?i)utf-?(16|32)([lb]e)?|ucs-?[24]", declared):
+        return "utf-8"
+    if not _DECLARABLE.fullmatch(declared.lower().replace("_", "-")):
+        raise KsterError(f"declares the encoding {declared!r}, which is not supported; save it as UTF-8")
+    return codecs.lookup(declared).name
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def text_chunks(path: Path, declared: Callable[[bytes], str | None] | None = None) -> Iterator[str]:
+    """The text of a file, piece by piece, without its byte order mark.
+
+    `declared` finds the encoding that the first bytes declare (an XML declaration, a PO header). Bytes
+    that are not text in the detected encoding raise `KsterError` with the line they are on, except for
+    lone surrogates, which are passed on so that only the unit that contains them is rejected.
+    """
+    with open_bytes(path) as stream:
+        head = stream.read(CHUNK)
+        try:
+            codec = detect_encoding(head[:4096], declared(head) if declared else None)
+        except KsterError as error:
+            raise KsterError(f"{path}: {error}") from error
+        errors = "surrogatepass" if codec.startswith("utf") else "strict"
+        decoder = codecs.getincrementaldecoder(codec)(errors)
+        line = 1
+        chunk = head
+        while True:
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                line += bytes(error.object)[: error.start].decode(codec, "ignore").count("\n")
+                raise KsterError(
+                    f"{path}, line {line}: not valid {codec.upper()} ({error.reason}); save the file as UTF-8"
+                ) from error
+            line += text.count("\n")
+            if text:
+                yield text
+            if not chunk:
+                return
+            chunk = stream.read(CHUNK)
+
+
+def text_lines(
+    path: Path, declared: Callable[[bytes], str | None] | None = None, *, keep_ends: bool = False
+) -> Iterator[str | None]:
+    """The lines of a file, split at line feeds only (a translation may well contain U+2028 or U+0085).
+
+    The line end (and a carriage return before it) is removed unless `keep_ends`. A line of more than
+    `MAX_LINE` characters comes out as None, so that no line costs more memory than that.
+    """
+    pending = ""
+    too_long = False
+    for chunk in text_chunks(path, declared):
+        *complete, rest = chunk.split("\n")
+        for part in complete:
+            yield (
+                None if too_long or len(pending) + len(part) > MAX_LINE else _line(pending + part, keep_ends)
+            )
+            pending, too_long = "", False
+        too_long = too_long or len(pending) + len(rest) > MAX_LINE
+        pending = "" if too_long else pending + rest
+    if too_long:
+        yield None
+    elif pending:
+        yield pending if keep_ends else pending.removesuffix("\r")
+
+
+def _line(text: str, keep_end: bool) -> str:
+    return text + "\n" if keep_end else text.removesuffix("\r")

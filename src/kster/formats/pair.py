@@ -1,0 +1,37 @@
+"""What every format is read into: an example pair, or the reason why a unit gave none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_CHARS = 10_000
+"""Default limit on one side of a pair. Far above any sentence, far below what would stall a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One example: a text and its translation."""
+
+    source: str
+    target: str
+    id: str | None = None
+    """The unit's own id in its file (tuid, XLIFF id, PO context, `id` column)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One unit that could not be used, and why."""
+
+    file: str
+    line: int | None
+    unit: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        line = f", line {self.line}" if self.line is not None else ""
+        unit = f", unit {self.unit}" if self.unit else ""
+        return f"{self.file}{line}{unit}: {self.reason}"
+
+
+class UnusableUnit(Exception):
+    """Raised inside this package while one unit is read; its reader turns it into a `Rejection`."""

@@ -1,0 +1,160 @@
+"""TSV and CSV: one pair a row.
+
+A first row that names the columns is a header: two different cells must be `source` and `target`, or
+codes of the wanted languages; a column `id` is then taken along and others are ignored. Without a header
+a row is source and target, no more and no less.
+
+TSV is split at tabs and nothing else: quotes and backslashes are text, as corpora on the web have it. It
+cannot hold a tab or a line break, which its writer turns into spaces. CSV follows RFC 4180 and can.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from kster.errors import KsterError
+from kster.formats.encoding import MAX_LINE, text_lines
+from kster.formats.languages import best_two, looks_like_code, match_rank
+from kster.formats.pair import Pair, Rejection, UnusableUnit
+from kster.formats.text import check_pair, one_line, readable_id
+
+Row = tuple[int, Sequence[str] | UnusableUnit]  # line number; cells, or why there are none
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Where to find what in a row of `count` cells."""
+
+    source: int = 0
+    target: int = 1
+    id: int | None = None
+    count: int = 2
+
+
+def read_tsv(
+    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+) -> Iterator[Pair | Rejection]:
+    """The pairs of a tab-separated file. `tags` is ignored: what looks like markup is text."""
+    return _read(path, _tsv_rows(path), source_lang, target_lang, max_chars)
+
+
+def read_csv(
+    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+) -> Iterator[Pair | Rejection]:
+    """The pairs of a comma-separated (or, as spreadsheets often write it, semicolon-separated) file."""
+    return _read(path, _csv_rows(path), source_lang, target_lang, max_chars)
+
+
+def _read(
+    path: Path, rows: Iterable[Row], source_lang: str | None, target_lang: str | None, max_chars: int
+) -> Iterator[Pair | Rejection]:
+    columns = None
+    for line, cells in rows:
+        id = None
+        try:
+            if isinstance(cells, UnusableUnit):
+                raise cells
+            if columns is None:
+                header = _header(path, cells, source_lang, target_lang)
+                columns = header or _Columns()
+                if header:
+                    continue
+            if len(cells) != columns.count:
+                raise UnusableUnit(f"{len(cells)} columns where {columns.count} were expected")
+            id = (cells[columns.id] or None) if columns.id is not None else None
+            yield check_pair(cells[columns.source], cells[columns.target], id, max_chars)
+        except UnusableUnit as reason:
+            yield Rejection(str(path), line, readable_id(id), str(reason))
+
+
+def _header(
+    path: Path, cells: Sequence[str], source_lang: str | None, target_lang: str | None
+) -> _Columns | None:
+    names = [cell.strip() for cell in cells]
+    chosen = best_two(
+        [_rank(name, ("source", "src"), source_lang) for name in names],
+        [_rank(name, ("target", "tgt"), target_lang) for name in names],
+    )
+    id = next((i for i, name in enumerate(names) if name.lower() == "id"), None)
+    if chosen:
+        return _Columns(*chosen, id=id, count=len(cells))
+    languages = [name for i, name in enumerate(names) if i != id]
+    if id is not None and all(looks_like_code(name) for name in languages):
+        raise KsterError(
+            f"{path}, line 1: the header has no columns for {source_lang} and {target_lang}. "
+            f"Languages found: {', '.join(languages)}"
+        )
+    return None
+
+
+def _rank(name: str, words: Sequence[str], language: str | None) -> int:
+    if name.lower() in words:
+        return 3
+    return match_rank(language, name) if language and looks_like_code(name) else 0
+
+
+def _tsv_rows(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(text_lines(path), 1):
+        if line is None:
+            yield number, UnusableUnit(f"the line has more than {MAX_LINE:,} characters")
+        elif not line:
+            yield number, UnusableUnit("empty line")
+        else:
+            yield number, line.split("\t")
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    """Rows with the line each begins on. A fault within one line spoils that row; a quote that swallows
+    line after line leaves no way to tell rows from text, and spoils the file."""
+    too_long = "x" * (csv.field_size_limit() + 1)  # stands for a line that is: csv refuses it as such
+    lines = (too_long if line is None else line for line in text_lines(path, keep_ends=True))
+    first = next(lines, "")
+    delimiter = ";" if first.count(";") and not first.count(",") else ","
+    reader = csv.reader(_chain(first, lines), delimiter=delimiter, strict=True)
+    while True:
+        begin = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if reader.line_num > begin or "end of data" in str(error):
+                raise KsterError(
+                    f"{path}, line {begin}: a quoted field is never closed, or far too long ({error})"
+                ) from error
+            yield begin, UnusableUnit(f"not valid CSV ({error})")
+        else:
+            yield begin, cells or UnusableUnit("empty line")
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from rest
+
+
+def write_tsv(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
+    """Write rows under a header of language codes and `id`; return the number of pairs."""
+    return _write(
+        lambda cells: out.write("\t".join(map(one_line, cells)) + "\n"), pairs, source_lang, target_lang
+    )
+
+
+def write_csv(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
+    """Write rows under a header of language codes and `id`; return the number of pairs."""
+    return _write(csv.writer(out, lineterminator="\r\n").writerow, pairs, source_lang, target_lang)
+
+
+def _write(
+    write_row: Callable[[Sequence[str]], object], pairs: Iterable[Pair], source_lang: str, target_lang: str
+) -> int:
+    write_row([source_lang, target_lang, "id"])
+    count = 0
+    for pair in pairs:
+        write_row([pair.source, pair.target, pair.id or ""])
+        count += 1
+    return count

@@ -1,0 +1,181 @@
+"""XLIFF 1.2 and 2.x, the exchange format of translation jobs.
+
+Which units count as translated:
+
+| | taken | rejected |
+|---|---|---|
+| 1.2 | a target whose `state` is absent, `translated`, `signed-off`, `final`, `needs-adaptation`, … | \
+`new`, `needs-translation`, `needs-l10n`, and all `needs-review-…`, unless `approved="yes"` |
+| 2.x | a target whose `state` is absent, `translated`, `reviewed` or `final` | `initial` |
+
+`approved="no"` is XLIFF 1.2's default and says nothing about a target. Units marked `translate="no"` are
+rejected: their target is a copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from kster.errors import KsterError
+from kster.formats.languages import match_rank
+from kster.formats.names import UniqueNames
+from kster.formats.pair import Pair, Rejection, UnusableUnit
+from kster.formats.text import check_pair, readable_id
+from kster.formats.xml import (
+    XML_LANG,
+    child,
+    escape_attribute,
+    escape_text,
+    line_of,
+    local_name,
+    read_units,
+    segment_text,
+)
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_UNFINISHED = frozenset(
+    {
+        "new",
+        "needs-translation",
+        "needs-l10n",
+        "needs-review-translation",
+        "needs-review-l10n",
+        "needs-review-adaptation",
+        "initial",
+    }
+)
+
+
+def read_xliff(
+    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+) -> Iterator[Pair | Rejection]:
+    """One pair from each translated `<trans-unit>` (1.2) or `<segment>` (2.x)."""
+    languages = _Languages(path, source_lang, target_lang)
+    for element, id in _segments(path):
+        try:
+            yield _pair(element, id, languages, tags, max_chars)
+        except UnusableUnit as reason:
+            yield Rejection(str(path), line_of(element), readable_id(id), str(reason))
+    languages.require_a_match()
+
+
+def _segments(path: Path) -> Iterator[tuple[_Element, str | None]]:
+    """Each translatable element with its id; for 2.x that is the unit's, with the segment's if it has one."""
+    units = ("trans-unit", "unit")
+    for unit in read_units(path, root="xliff", units=units, containers=("group", "file")):
+        id = unit.get("id")
+        if local_name(unit) == "trans-unit":
+            yield unit, id
+            continue
+        for segment in unit:
+            if local_name(segment) == "segment":
+                own = segment.get("id")
+                yield segment, f"{id}/{own}" if own else id
+
+
+def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, max_chars: int) -> Pair:
+    source, target = child(element, "source"), child(element, "target")
+    languages.require(element, target)
+    if _inherited(element, "translate") == "no":
+        raise UnusableUnit("marked as not to be translated")
+    if source is None:
+        raise UnusableUnit("no <source>")
+    if target is None:
+        raise UnusableUnit("untranslated")
+    state = target.get("state") or (element.get("state") if local_name(element) == "segment" else None)
+    if state in _UNFINISHED and element.get("approved") != "yes":
+        raise UnusableUnit(f"not finished (state {state})")
+    return check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars)
+
+
+def _inherited(element: _Element, *names: str) -> str | None:
+    """The value of the first of these attributes on the element or its nearest ancestor that has one."""
+    for node in (element, *element.iterancestors()):
+        for name in names:
+            value = node.get(name)
+            if value:
+                return value
+    return None
+
+
+class _Languages:
+    """Checks units against the wanted languages. What a file does not declare is taken to be right."""
+
+    def __init__(self, path: Path, source_lang: str | None, target_lang: str | None) -> None:
+        self._path = path
+        self._wanted = (source_lang, target_lang)
+        self._found: set[str] = set()
+        self._matched = False
+
+    def require(self, element: _Element, target: _Element | None) -> None:
+        """`UnusableUnit` unless the element's languages serve the wanted ones."""
+        own = target.get(XML_LANG) if target is not None else None
+        found = (
+            _inherited(element, "source-language", "srcLang"),
+            own or _inherited(element, "target-language", "trgLang"),
+        )
+        for wanted, declared in zip(self._wanted, found, strict=True):
+            if wanted and declared and not match_rank(wanted, declared):
+                between = f"{found[0] or '?'} → {found[1] or '?'}"
+                self._found.add(between)
+                raise UnusableUnit(f"is {between}, not {self._wanted[0] or '?'} → {self._wanted[1] or '?'}")
+        self._matched = True
+
+    def require_a_match(self) -> None:
+        """At the end of a file: an error for people if it had units but none in these languages."""
+        if self._found and not self._matched:
+            wanted = f"{self._wanted[0] or '?'} → {self._wanted[1] or '?'}"
+            found = ", ".join(sorted(self._found)[:20])
+            raise KsterError(f"{self._path}: no unit is {wanted}. Languages found: {found}")
+
+
+def write_xliff(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
+    """Write an XLIFF 1.2 document; return the number of units."""
+    out.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">\n'
+        f'<file original="memory" datatype="plaintext" source-language="{escape_attribute(source_lang)}" '
+        f'target-language="{escape_attribute(target_lang)}">\n<body>\n'
+    )
+    ids = UniqueNames()
+    count = 0
+    for count, pair in enumerate(pairs, 1):
+        id = escape_attribute(ids.name(pair.id or str(count)))
+        out.write(
+            f'<trans-unit id="{id}" approved="yes" xml:space="preserve">\n'
+            f"<source>{escape_text(pair.source)}</source>\n"
+            f'<target state="translated">{escape_text(pair.target)}</target>\n</trans-unit>\n'
+        )
+    out.write("</body>\n</file>\n</xliff>\n")
+    return count
+
+
+def write_xliff2(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
+    """Write an XLIFF 2.0 document; return the number of units.
+
+    A 2.0 id must be an XML name token. An id that is not one stays readable as the unit's `name`.
+    """
+    out.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0" '
+        f'srcLang="{escape_attribute(source_lang)}" trgLang="{escape_attribute(target_lang)}">\n'
+        '<file id="memory">\n'
+    )
+    ids = UniqueNames()
+    count = 0
+    for count, pair in enumerate(pairs, 1):
+        wanted = pair.id or str(count)
+        id = ids.name(re.sub(r"[^\w.-]", "_", wanted))
+        name = f' name="{escape_attribute(wanted)}"' if id != wanted else ""
+        out.write(
+            f'<unit id="{id}"{name} xml:space="preserve">\n<segment state="translated">\n'
+            f"<source>{escape_text(pair.source)}</source>\n"
+            f"<target>{escape_text(pair.target)}</target>\n</segment>\n</unit>\n"
+        )
+    out.write("</file>\n</xliff>\n")
+    return count
