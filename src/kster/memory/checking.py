@@ -1,0 +1,69 @@
+"""Verification: is everything on disk what was once written?"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import numpy as np
+
+from kster.errors import KsterError
+from kster.memory.shards import MappedEntries
+from kster.memory.store import Store, checksum_of
+
+
+def problems_of(store: Store) -> list[str]:
+    """Everything that is wrong with a memory's files, in words; empty when nothing is."""
+    while True:
+        try:
+            with store.reading_apart() as database:
+                damage = [row[0] for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                state, spans = database.state(), database.spans()
+                found = [f"memory.sqlite: {text}" for text in damage]
+                short = store.files(state.epoch).problems(state.entry_count)
+                if short and database_has_moved(store, state.epoch):
+                    continue  # a compaction replaced the files meanwhile
+                if short:
+                    return found + short
+                entries = store.map_entries(state)
+        except FileNotFoundError:
+            continue
+        except sqlite3.DatabaseError as error:
+            return [f"memory.sqlite: {error}"]
+        except KsterError as error:
+            return [str(error)]
+        vocabulary_size = store.description.vocabulary_size
+        return (
+            found + list(_order(spans, state.entry_count)) + list(_contents(entries, spans, vocabulary_size))
+        )
+
+
+def database_has_moved(store: Store, epoch: int) -> bool:
+    with store.reading() as database:
+        return database.state().epoch != epoch
+
+
+def _order(spans: np.ndarray, entry_count: int) -> Iterator[str]:
+    """Every entry must belong to exactly one segment."""
+    expected = 0
+    for segment, first, count in spans[:, :3].tolist():
+        if first != expected:
+            yield f"segment {segment}: starts at entry {first}, not {expected}"
+        if count < 1:
+            yield f"segment {segment}: has no entries"
+        expected = first + count
+    if expected != entry_count:
+        yield f"{entry_count} entries are recorded, segments have {expected}"
+
+
+def _contents(entries: MappedEntries, spans: np.ndarray, vocabulary_size: int) -> Iterator[str]:
+    for segment, first, count, checksum in spans[:, :4].tolist():
+        if not 0 <= first <= first + count <= entries.count:
+            continue  # said by _order
+        keys, values = entries.keys(first, first + count), entries.values[first : first + count]
+        if checksum_of(keys, values) != checksum:
+            yield f"segment {segment}: keys or values are not what was written (checksum)"
+        elif not np.isfinite(keys).all():
+            yield f"segment {segment}: keys are not finite"
+        elif values.min() < 0 or values.max() >= vocabulary_size:
+            yield f"segment {segment}: a value is outside the vocabulary (0 … {vocabulary_size - 1})"

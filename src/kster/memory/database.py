@@ -1,0 +1,198 @@
+"""The SQLite file: the source of truth about which segments a memory has and which entries are theirs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kster.memory.segment import Segment, pair_hash, target_group
+
+FILE = "memory.sqlite"
+
+SCHEMA = """
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice; grows with first_entry
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    origin TEXT,
+    unit TEXT,
+    created TEXT NOT NULL,
+    first_entry INTEGER NOT NULL,
+    entry_count INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,             -- crc32 of its keys' bytes followed by its values' bytes
+    pair_hash INTEGER NOT NULL,
+    target_group INTEGER NOT NULL,
+    generation INTEGER NOT NULL,           -- of the commit that last changed this row
+    removed INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX live_by_pair ON segments (pair_hash) WHERE removed = 0;
+CREATE INDEX live_by_unit ON segments (unit) WHERE removed = 0 AND unit IS NOT NULL;
+CREATE INDEX by_generation ON segments (generation);
+CREATE TABLE state (
+    generation INTEGER NOT NULL,           -- grows with every commit
+    epoch INTEGER NOT NULL,                -- which set of entry files counts; grows with every compaction
+    entry_count INTEGER NOT NULL           -- entries in those files, removed ones included
+);
+INSERT INTO state VALUES (0, 0, 0);
+"""
+COLUMNS = "id, source, target, created, origin, unit"
+PAGE = 1_000  # rows or ids a query; SQLite limits the parameters of a statement
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    generation: int
+    epoch: int
+    entry_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewSegment:
+    source: str
+    target: str
+    origin: str | None
+    unit: str | None
+    created: str
+
+
+class Database:
+    """One connection. Every method is one statement or a few; transactions are the caller's."""
+
+    def __init__(self, directory: Path) -> None:
+        self.connection = sqlite3.connect(
+            directory / FILE, timeout=60, isolation_level=None, check_same_thread=False
+        )
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("PRAGMA synchronous = FULL")
+        self.connection.create_function("contains", 2, _contains, deterministic=True)
+
+    def create(self) -> None:
+        self.connection.executescript(SCHEMA)
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
+        return self.connection.execute(statement, parameters)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # Reading -------------------------------------------------------------------------------------
+
+    def data_version(self) -> int:
+        """Changes when any other connection has committed; costs microseconds."""
+        return self.execute("PRAGMA data_version").fetchone()[0]
+
+    def state(self) -> State:
+        return State(*self.execute("SELECT generation, epoch, entry_count FROM state").fetchone())
+
+    def spans(self, since: int = -1) -> npt.NDArray[np.int64]:
+        """(s, 6) id, first entry, entry count, checksum, target group, removed; changed after `since`."""
+        rows = self.execute(
+            "SELECT id, first_entry, entry_count, checksum, target_group, removed FROM segments "
+            "WHERE generation > ? ORDER BY id",
+            (since,),
+        ).fetchall()
+        return np.array(rows, np.int64).reshape(-1, 6)
+
+    def counts(self) -> tuple[int, int]:
+        """(live, removed) segments."""
+        live, total = self.execute("SELECT TOTAL(removed = 0), COUNT(*) FROM segments").fetchone()
+        return int(live), total - int(live)
+
+    def count(self, query: str | None) -> int:
+        where, parameters = _filter(query)
+        return self.execute(f"SELECT COUNT(*) FROM segments WHERE {where}", parameters).fetchone()[0]
+
+    def segments(self, limit: int | None, offset: int, query: str | None) -> list[Segment]:
+        where, parameters = _filter(query)
+        page = [*parameters, -1 if limit is None else limit, offset]
+        statement = f"SELECT {COLUMNS} FROM segments WHERE {where} ORDER BY id LIMIT ? OFFSET ?"
+        return [Segment(*row) for row in self.execute(statement, page)]
+
+    def live_segments(self) -> Iterator[Segment]:
+        for row in self.execute(f"SELECT {COLUMNS} FROM segments WHERE removed = 0 ORDER BY id"):
+            yield Segment(*row)
+
+    def by_ids(self, ids: Iterable[int], *, live: bool = True) -> dict[int, Segment]:
+        """The segments there are among these ids."""
+        found: dict[int, Segment] = {}
+        wanted = sorted(set(ids))
+        for first in range(0, len(wanted), PAGE):
+            page = wanted[first : first + PAGE]
+            marks = ",".join("?" * len(page))
+            statement = f"SELECT {COLUMNS} FROM segments WHERE id IN ({marks})"
+            for row in self.execute(statement + (" AND removed = 0" if live else ""), page):
+                found[row[0]] = Segment(*row)
+        return found
+
+    def by_pair(self, source: str, target: str) -> list[Segment]:
+        statement = f"SELECT {COLUMNS} FROM segments WHERE pair_hash = ? AND removed = 0 ORDER BY id"
+        found = [Segment(*row) for row in self.execute(statement, (pair_hash(source, target),))]
+        return [segment for segment in found if (segment.source, segment.target) == (source, target)]
+
+    def by_text(self, source: str | None, target: str | None) -> list[Segment]:
+        statement = (
+            f"SELECT {COLUMNS} FROM segments WHERE removed = 0 AND (? IS NULL OR source = ?) "
+            "AND (? IS NULL OR target = ?) ORDER BY id"
+        )
+        return [Segment(*row) for row in self.execute(statement, (source, source, target, target))]
+
+    def by_unit(self, unit: str) -> list[Segment]:
+        statement = f"SELECT {COLUMNS} FROM segments WHERE unit = ? AND removed = 0 ORDER BY id"
+        return [Segment(*row) for row in self.execute(statement, (unit,))]
+
+    # Writing, inside the caller's transaction ----------------------------------------------------
+
+    def insert(self, new: NewSegment, first: int, count: int, checksum: int, generation: int) -> Segment:
+        cursor = self.execute(
+            "INSERT INTO segments (source, target, origin, unit, created, first_entry, entry_count, "
+            "checksum, pair_hash, target_group, generation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(new.source, new.target, new.origin, new.unit, new.created, first, count, checksum),
+                *(pair_hash(new.source, new.target), target_group(new.target), generation),
+            ),
+        )
+        assert cursor.lastrowid is not None
+        return Segment(cursor.lastrowid, new.source, new.target, new.created, new.origin, new.unit)
+
+    def mark_removed(self, ids: Iterable[int], generation: int) -> None:
+        self.connection.executemany(
+            "UPDATE segments SET removed = 1, generation = ? WHERE id = ?", [(generation, i) for i in ids]
+        )
+
+    def drop_removed(self, first_entries: Iterable[tuple[int, int]], generation: int) -> None:
+        """Forget removed segments; give the others the (first entry, segment id) of the new files."""
+        self.execute("DELETE FROM segments WHERE removed = 1")
+        self.connection.executemany(
+            "UPDATE segments SET first_entry = ?, generation = ? WHERE id = ?",
+            ((first, generation, i) for first, i in first_entries),
+        )
+
+    def shrink(self) -> None:
+        """Give the space of deleted rows back: removed text leaves the disk, too. Outside a transaction."""
+        self.execute("VACUUM")
+        self.execute("PRAGMA busy_timeout = 1000")  # a long reader only puts off the tidying
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.execute("PRAGMA busy_timeout = 60000")
+
+    def set_state(self, state: State) -> None:
+        self.execute(
+            "UPDATE state SET generation = ?, epoch = ?, entry_count = ?",
+            (state.generation, state.epoch, state.entry_count),
+        )
+
+
+def _filter(query: str | None) -> tuple[str, list[str]]:
+    if not query:
+        return "removed = 0", []
+    folded = query.casefold()
+    return "removed = 0 AND (contains(source, ?) OR contains(target, ?))", [folded, folded]
+
+
+def _contains(text: str, folded: str) -> bool:
+    """SQLite's own LIKE folds the case of ASCII only."""
+    return folded in text.casefold()

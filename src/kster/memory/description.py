@@ -1,0 +1,110 @@
+"""memory.json: what a memory directory says about itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kster.errors import KsterError
+from kster.memory.key_maker import KeyMaker
+
+FILE = "memory.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Written once, when the memory is created."""
+
+    format: int
+    model: str  # hub id, or the absolute path of the model's directory
+    model_relative: str | None  # the same path seen from the memory, for the two being moved together
+    fingerprint: str
+    dimension: int
+    vocabulary_size: int
+    source_lang: str | None
+    target_lang: str | None
+    entries_per_shard: int
+    created: str
+
+    @classmethod
+    def of(cls, model: KeyMaker, directory: Path, entries_per_shard: int) -> Description:
+        local = Path(model.name).expanduser()
+        is_local = local.is_dir()
+        return cls(
+            format=FORMAT,
+            model=str(local.resolve()) if is_local else model.name,
+            model_relative=os.path.relpath(local.resolve(), directory.resolve()) if is_local else None,
+            fingerprint=model.fingerprint,
+            dimension=model.dimension,
+            vocabulary_size=model.vocabulary_size,
+            source_lang=model.source_lang,
+            target_lang=model.target_lang,
+            entries_per_shard=entries_per_shard,
+            created=now(),
+        )
+
+    @classmethod
+    def read(cls, directory: Path) -> Description:
+        """Raises KsterError when this is no memory, is damaged, or was written by a newer version."""
+        path = directory / FILE
+        if not directory.is_dir():
+            raise KsterError(f"{directory}: no such memory; make one with `kster memory create`")
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise KsterError(f"{directory}: not a memory (it has no {FILE})") from None
+        except (ValueError, OSError) as error:
+            raise KsterError(f"{path}: cannot be read ({error}); nothing was changed") from error
+        return cls._from_json(path, content)
+
+    @classmethod
+    def _from_json(cls, path: Path, content: Any) -> Description:
+        if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+            raise KsterError(f"{path}: not a memory's description (no format number)")
+        if content["format"] > FORMAT:
+            raise KsterError(
+                f"{path}: written by a newer version of KSTER (format {content['format']}; this one reads "
+                f"up to {FORMAT}); upgrade KSTER to open it"
+            )
+        names = [field.name for field in fields(cls)]
+        if missing := [name for name in names if name not in content]:
+            raise KsterError(f"{path}: damaged (no {', '.join(missing)}); restore it from a backup")
+        return cls(**{name: content[name] for name in names})
+
+    def write(self, directory: Path) -> None:
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        with open(directory / FILE, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def model_location(self, directory: Path) -> str:
+        """What to load the model from: where it was, else where it lies relative to the memory."""
+        if self.model_relative is None or Path(self.model).is_dir():
+            return self.model
+        moved = (directory / self.model_relative).resolve()
+        if moved.is_dir():
+            return str(moved)
+        raise KsterError(
+            f"{directory}: its model is neither at {self.model} nor at {moved}; put it back, or give the "
+            "same model by its present path"
+        )
+
+    def require(self, model: KeyMaker, directory: Path) -> None:
+        """Raises KsterError unless this model made the memory."""
+        if model.fingerprint != self.fingerprint:
+            raise KsterError(
+                f"{directory}: made with the model {self.model} (fingerprint {self.fingerprint}), not with "
+                f"{model.name} (fingerprint {model.fingerprint}). Keys of one model mean nothing to another: "
+                "use the model it was made with, or export the memory and import it into a new one. "
+                "Nothing was changed"
+            )
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

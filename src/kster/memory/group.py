@@ -1,0 +1,108 @@
+"""Several memories searched as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.memory.memory import Memory
+from kster.memory.neighbours import Neighbours
+from kster.memory.segment import Provenance, Segment
+
+SHIFT = 40  # an id of the group = the memory's place in the group << 40 | its id there
+OWN = (1 << SHIFT) - 1
+
+
+class MemoryGroup:
+    """Memories of one model, as one. Ids of entries and segments carry the memory's place in the group.
+
+    The segments themselves keep the ids they have at home; `Provenance.memory` says where that is.
+    """
+
+    def __init__(self, memories: Sequence[Memory]) -> None:
+        if not memories:
+            raise KsterError("a group needs at least one memory")
+        first = memories[0]
+        for other in memories[1:]:
+            if other.fingerprint != first.fingerprint:
+                raise KsterError(
+                    f"{first.directory} and {other.directory} were made with different models "
+                    f"({first.description.model}, fingerprint {first.fingerprint}, and "
+                    f"{other.description.model}, fingerprint {other.fingerprint}); only memories of one "
+                    "model can be searched together"
+                )
+        self.memories = list(memories)
+
+    @property
+    def model(self) -> Any:
+        return self.memories[0].model
+
+    @property
+    def fingerprint(self) -> str:
+        return self.memories[0].fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self.memories[0].dimension
+
+    @property
+    def entry_count(self) -> int:
+        return sum(memory.entry_count for memory in self.memories)
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        """The k nearest entries of all memories; see `Memory.search`."""
+        answers = [memory.search(queries, k) for memory in self.memories]
+        for place, answer in enumerate(answers):
+            answer.ids = _abroad(answer.ids, place)
+        return Neighbours.merge(answers, k)
+
+    def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
+        wanted = torch.as_tensor(ids if isinstance(ids, Tensor) else list(ids), dtype=torch.int64).cpu()
+        if len(wanted) and not 0 <= int(wanted.min()) <= int(wanted.max()) < len(self.memories) << SHIFT:
+            raise KsterError("no such entry in this group of memories")
+        found: dict[int, Provenance] = {}
+        for place, memory in enumerate(self.memories):
+            own = wanted[wanted >> SHIFT == place]
+            found |= zip(own.tolist(), memory.provenance(own & OWN), strict=True)
+        return [found[entry] for entry in wanted.tolist()]
+
+    def segment(self, id: int) -> Segment:
+        """id: as `segment_ids` gives it."""
+        if not 0 <= id < len(self.memories) << SHIFT:
+            raise KsterError(f"no segment {id} in this group of memories")
+        return self.memories[id >> SHIFT].segment(id & OWN)
+
+    def segment_ids(self, ids: Tensor) -> Tensor:
+        """(…) ids of segments within the group, of (…) entry ids; -1 where an id is -1."""
+        return self._each(ids, lambda memory, own: memory.segment_ids(own), ids_out=True)
+
+    def target_groups(self, segment_ids: Tensor) -> Tensor:
+        """As `Memory.target_groups`; equal texts in different memories are equal here, too."""
+        return self._each(segment_ids, lambda memory, own: memory.target_groups(own), ids_out=False)
+
+    def _each(self, ids: Tensor, ask: Callable[[Memory, Tensor], Tensor], ids_out: bool) -> Tensor:
+        """Ask every memory about its own ids; -1 stays -1."""
+        answer = torch.full_like(ids, -1)
+        for place, memory in enumerate(self.memories):
+            here = ids >> SHIFT == place  # -1 >> 40 is -1: nobody's
+            own = ask(memory, ids[here] & OWN)
+            answer[here] = _abroad(own, place) if ids_out else own
+        return answer
+
+    def close(self) -> None:
+        for memory in self.memories:
+            memory.close()
+
+    def __enter__(self) -> MemoryGroup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _abroad(ids: Tensor, place: int) -> Tensor:
+    return torch.where(ids < 0, ids, ids | (place << SHIFT))

@@ -1,0 +1,100 @@
+"""From pairs of text to entries: what may go in, what is there already, and the keys of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import torch
+
+from kster.formats.pair import Pair, Rejection
+from kster.memory.database import NewSegment
+from kster.memory.description import now
+from kster.memory.key_maker import KeyMaker
+from kster.memory.report import ImportReport
+from kster.memory.segment import Segment
+from kster.memory.store import Change
+
+CHUNK = 2_048  # pairs looked at together; bounds memory however long an import is
+
+
+def import_into(
+    change: Change,
+    model: KeyMaker,
+    pairs: Iterable[Pair | Rejection],
+    origin: str | None,
+    progress: Callable[[int], None] | None = None,
+) -> ImportReport:
+    """Add every pair that is new and usable. progress: called with the number of pairs seen so far."""
+    report, stream, seen = ImportReport(), iter(pairs), 0
+    while chunk := list(islice(stream, CHUNK)):
+        new: dict[int, Pair] = {}  # by number in the import, from 1
+        earlier: set[tuple[str, str]] = set()  # of this chunk: not in the database yet
+        for number, item in enumerate(chunk, seen + 1):
+            if isinstance(item, Rejection):
+                report.rejected.append(item)
+            elif reason := flaw(item):
+                report.rejected.append(_rejection(item, number, origin, reason))
+            elif (item.source, item.target) in earlier or change.database.by_pair(item.source, item.target):
+                report.duplicates += 1
+            else:
+                earlier.add((item.source, item.target))
+                new[number] = item
+        for number, outcome in zip(new, add_pairs(change, model, list(new.values()), origin), strict=True):
+            if isinstance(outcome, Segment):
+                report.added += 1
+            else:
+                report.rejected.append(_rejection(new[number], number, origin, outcome))
+        seen += len(chunk)
+        if progress is not None:
+            progress(seen)
+    return report
+
+
+def add_pairs(
+    change: Change, model: KeyMaker, pairs: Sequence[Pair], origin: str | None
+) -> Iterator[Segment | str]:
+    """For each flawless pair in turn: its new segment, or the reason why the model cannot make keys of it."""
+    created = now()
+    reasons = too_long(model, pairs)
+    fitting = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+    forced = iter(model.force_decode([(pair.source, pair.target) for pair in fitting]))
+    for pair, reason in zip(pairs, reasons, strict=True):
+        if reason is not None:
+            yield reason
+            continue
+        sentence = next(forced)  # .keys (n, d), .tokens (n,)
+        if not torch.isfinite(sentence.keys).all():
+            yield "the model's states for it do not fit into float16"
+            continue
+        new = NewSegment(pair.source, pair.target, origin, pair.id, created)
+        yield change.add(new, sentence.keys.numpy(), sentence.tokens.numpy())
+
+
+def flaw(pair: Pair) -> str | None:
+    """Why this pair cannot be a segment of any memory; None when it can."""
+    for side, text in (("source", pair.source), ("target", pair.target)):
+        if not text.strip():
+            return f"the {side} is empty"
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            return f"the {side} is not valid Unicode (it has a lone surrogate)"
+    return None
+
+
+def too_long(model: KeyMaker, pairs: Sequence[Pair]) -> list[str | None]:
+    """For each pair: why it is too long for the model; None when it is not."""
+    sources = model.tokenise_source([pair.source for pair in pairs])
+    targets = model.tokenise_target([pair.target for pair in pairs])
+    reasons: list[str | None] = []
+    for source, target in zip(sources, targets, strict=True):
+        side, tokens = max(("source", source), ("target", target), key=lambda x: len(x[1]))
+        fits = len(tokens) <= model.max_length
+        limit = f"{len(tokens)} tokens, the model reads at most {model.max_length}"
+        reasons.append(None if fits else f"the {side} is too long: {limit}")
+    return reasons
+
+
+def _rejection(pair: Pair, number: int, origin: str | None, reason: str) -> Rejection:
+    return Rejection(file=origin or "", line=None, unit=pair.id or f"pair {number}", reason=reason)

@@ -1,0 +1,148 @@
+"""Exact search: one matrix product and a top-k in two stages, on the CPU and on a GPU.
+
+The k smallest of N scores lie in the k blocks whose smallest scores are smallest, so the second stage
+looks at k blocks only. That is exact, and several times faster than a top-k over all N.
+On the CPU keys are held as float32, because products of float16 are slow there; on a GPU as float16.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kster.memory.index.base import Index
+from kster.memory.neighbours import Neighbours, rank
+from kster.memory.snapshot import Snapshot
+
+BLOCK = 256  # entries; the fastest of 64, 256 and 1,000 on 2 CPU cores (benchmarks/search_speed.py)
+MARGIN = 16  # candidates beyond k that are ranked exactly, since scores carry rounding errors
+SCORES_AT_ONCE = {"cpu": 1 << 26, "cuda": 1 << 28}  # float32 scores held at a time: 256 MiB, 1 GiB
+UPLOAD = 1 << 16  # entries copied at a time while loading
+
+
+class BlockIndex(Index):
+    """Entries `start` … of a snapshot, held on one device."""
+
+    kind = "exact"
+
+    def __init__(self, snapshot: Snapshot, device: torch.device, start: int = 0) -> None:
+        dimension = snapshot.entries.dimension
+        self.device = device
+        self.start = start
+        dtype = torch.float32 if device.type == "cpu" else torch.float16
+        self._keys = torch.zeros((0, dimension), dtype=dtype, device=device)  # (capacity, d)
+        self._values = torch.zeros(0, dtype=torch.int32, device=device)  # (capacity,)
+        self._norms = torch.zeros(0, device=device)  # (blocks × BLOCK,) ‖k‖², inf for what must not be found
+        self.size = 0
+        self._take(snapshot)
+
+    def advance(self, snapshot: Snapshot) -> BlockIndex:
+        newer = object.__new__(BlockIndex)
+        newer.device, newer.start, newer.size = self.device, self.start, self.size
+        newer._keys, newer._values, newer._norms = self._keys, self._values, self._norms
+        newer._take(snapshot)
+        return newer
+
+    @property
+    def bytes_in_ram(self) -> int:
+        return self._keys.nbytes + self._values.nbytes + self._norms.nbytes
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        n, d = queries.shape
+        if self.size == 0 or n == 0:
+            return Neighbours.missing(n, k, d, queries.device)
+        at_once = SCORES_AT_ONCE.get(self.device.type, 1 << 26)
+        rows = max(1, at_once // len(self._norms))
+        return Neighbours.stack([self._search(part, k) for part in queries.split(rows)])
+
+    # Searching -----------------------------------------------------------------------------------
+
+    def _search(self, queries: Tensor, k: int) -> Neighbours:
+        queries = queries.float()  # (n, d)
+        scores = self._scores(queries)  # (n, b·B)
+        best, rows = smallest(scores, min(k + MARGIN, self.size))  # (n, c) each
+        answer = self._rank(queries, rows.masked_fill(best.isinf(), -1), k)
+        if self.device.type == "cpu" and best.shape[1] < self.size:
+            self._settle_ties(queries, scores, best[:, -1], answer)
+        return answer
+
+    def _scores(self, queries: Tensor) -> Tensor:
+        """(n, b·B) float32: ‖k‖² − 2q·k, which orders entries as the distance does."""
+        keys = self._keys[: len(self._norms)]  # (b·B, d)
+        if keys.dtype == torch.float32:
+            return torch.addmm(self._norms, queries, keys.T, alpha=-2)
+        if keys.is_cuda:  # float16 products, float32 sums: float16 sums could overflow
+            products = torch.mm(queries.half() * -2, keys.T, out_dtype=torch.float32)
+            return products.add_(self._norms)
+        return torch.addmm(self._norms, queries.half().float(), keys.float().T, alpha=-2)
+
+    def _rank(self, queries: Tensor, rows: Tensor, k: int) -> Neighbours:
+        """rows: (n, c) positions in this index, -1 where there is none."""
+        found = rows.clamp(min=0)
+        ids = torch.where(rows < 0, -1, rows + self.start)
+        return rank(queries, ids, self._keys[found], self._values[found], k)
+
+    def _settle_ties(self, queries: Tensor, scores: Tensor, last: Tensor, answer: Neighbours) -> None:
+        """Search once more where the candidates may not have been all that could be among the k nearest.
+
+        That happens when more than `MARGIN` entries lie at the k-th distance, give or take a rounding
+        error: then all of them are ranked, so that ties are decided by id here as well.
+        last: (n,) the score of each query's worst candidate.
+        """
+        k = answer.ids.shape[1]
+        length = queries.square().sum(1)  # (n,)
+        kth = answer.distances[:, -1].square() - length  # (n,) as a score
+        limit = kth + 1e-5 * (length + answer.distances[:, -1].square() + kth.abs())
+        for row in torch.nonzero((last <= limit) & last.isfinite())[:, 0].tolist():
+            near = torch.nonzero(scores[row] <= limit[row]).T  # (1, c)
+            again = self._rank(queries[row : row + 1], near, k)
+            for column in ("distances", "values", "ids", "keys"):
+                getattr(answer, column)[row] = getattr(again, column)[0]
+
+    # Loading -------------------------------------------------------------------------------------
+
+    @torch.inference_mode(False)  # the storage outlives the inference mode that a search may run in
+    def _take(self, snapshot: Snapshot) -> None:
+        """Load what the snapshot has beyond this index, and forget what it has removed."""
+        old, new = self.size, snapshot.size - self.start
+        blocks = -(-new // BLOCK)
+        self._reserve(blocks * BLOCK)
+        norms = torch.full((blocks * BLOCK,), torch.inf, device=self.device)
+        norms[:old] = self._norms[:old]
+        for first in range(old, new, UPLOAD):
+            last = min(first + UPLOAD, new)
+            keys = torch.from_numpy(snapshot.entries.keys(self.start + first, self.start + last))
+            part = keys.to(self.device).float()  # (m, d)
+            self._keys[first:last] = part
+            norms[first:last] = part.square().sum(1)
+        values = torch.from_numpy(snapshot.entries.values[self.start + old : self.start + new].copy())
+        self._values[old:new] = values.to(self.device)
+        live = torch.from_numpy(snapshot.live[self.start :]).to(self.device)
+        norms[:new].masked_fill_(~live, torch.inf)
+        if self.device.type == "cuda":  # other threads may search on streams of their own
+            torch.cuda.current_stream(self.device).synchronize()
+        self._norms, self.size, self.snapshot = norms, new, snapshot
+
+    def _reserve(self, capacity: int) -> None:
+        """Make room, doubling; older indexes keep the storage they have."""
+        if capacity <= len(self._keys):
+            return
+        capacity = max(capacity, 2 * len(self._keys) // BLOCK * BLOCK)
+        keys = torch.zeros((capacity, self._keys.shape[1]), dtype=self._keys.dtype, device=self.device)
+        values = torch.zeros(capacity, dtype=torch.int32, device=self.device)
+        keys[: self.size], values[: self.size] = self._keys[: self.size], self._values[: self.size]
+        self._keys, self._values = keys, values
+
+
+def smallest(scores: Tensor, c: int) -> tuple[Tensor, Tensor]:
+    """The c smallest of each row, exactly, and where they are: (n, c) each. scores: (n, b·B)."""
+    n, width = scores.shape
+    blocks = scores.view(n, width // BLOCK, BLOCK)  # (n, b, B)
+    if blocks.shape[1] <= c:
+        best = scores.topk(c, largest=False)
+        return best.values, best.indices
+    chosen = blocks.amin(2).topk(c, largest=False).indices  # (n, c) blocks
+    inside = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).flatten(1)  # (n, c·B)
+    best = inside.topk(c, largest=False)
+    block = chosen.gather(1, best.indices // BLOCK)
+    return best.values, block * BLOCK + best.indices % BLOCK

@@ -1,0 +1,355 @@
+"""A memory: examples that change the next translation the moment they are added."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.formats.pair import Pair, Rejection
+from kster.memory.checking import problems_of
+from kster.memory.description import Description
+from kster.memory.entries import Entries, all_entries, keys_of, segment_ids_of, target_groups_of
+from kster.memory.importing import add_pairs, flaw, import_into
+from kster.memory.key_maker import KeyMaker
+from kster.memory.neighbours import Neighbours
+from kster.memory.reader import Reader
+from kster.memory.report import CompactReport, ImportReport, MemoryInfo
+from kster.memory.segment import Provenance, Segment
+from kster.memory.settings import SearchSettings
+from kster.memory.store import Change, Store
+
+ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
+
+
+class Memory:
+    """A directory of examples made with one base model.
+
+    Any number of threads may search while others write; one writes at a time, across processes, and the
+    others wait (at most `lock_timeout` seconds). What a call has returned from survives a crash.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        description: Description,
+        model: KeyMaker | None,
+        search: SearchSettings,
+        lock_timeout: float,
+    ) -> None:
+        """Use `Memory.create` or `Memory.open`."""
+        self.directory = directory
+        self.description = description
+        self._model = model
+        self._store = Store(directory, description, lock_timeout)
+        self._reader = Reader(self._store, search)
+
+    # Opening and closing -------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        model: KeyMaker | str,
+        *,
+        search: SearchSettings | None = None,
+        lock_timeout: float = 30.0,
+        entries_per_shard: int = ENTRIES_PER_SHARD,
+    ) -> Memory:
+        """Make an empty memory. Refuses a directory that has anything in it."""
+        directory = Path(path)
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise KsterError(f"{directory}: exists and is not empty; a memory needs a directory of its own")
+        key_maker: KeyMaker = _load(model) if isinstance(model, str) else model
+        description = Description.of(key_maker, directory, entries_per_shard)
+        try:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            # Made under another name and renamed when complete: a crash leaves no half-made memory.
+            making = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+            try:
+                Store.create(making, description)
+                making.chmod(0o777 & ~_umask())
+                os.rename(making, directory)
+            except BaseException:
+                shutil.rmtree(making, ignore_errors=True)
+                raise
+        except OSError as error:
+            raise KsterError(f"{directory}: cannot be created ({error.strerror or error})") from error
+        return cls.open(directory, key_maker, search=search, lock_timeout=lock_timeout)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        model: KeyMaker | None = None,
+        *,
+        search: SearchSettings | None = None,
+        lock_timeout: float = 30.0,
+    ) -> Memory:
+        """Open a memory; its model is loaded when first needed, unless given. Refuses another model."""
+        directory = Path(path)
+        description = Description.read(directory)
+        if model is not None:
+            description.require(model, directory)
+        return cls(directory, description, model, search or SearchSettings(), lock_timeout)
+
+    def close(self) -> None:
+        self._reader.forget()
+        self._store.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def model(self) -> Any:
+        """The base model that made this memory, loaded on first use."""
+        if self._model is None:
+            description = self.description
+            location = description.model_location(self.directory)
+            model = _load(location, description.source_lang, description.target_lang)
+            description.require(model, self.directory)
+            self._model = model
+        return self._model
+
+    # Adding and removing -------------------------------------------------------------------------
+
+    def add(self, source: str, target: str, *, origin: str | None = None, unit: str | None = None) -> Segment:
+        """Add one example; the next search finds it. A pair that is there already is returned as it is."""
+        return self.add_many([Pair(source, target, unit)], origin=origin)[0]
+
+    def add_many(self, pairs: Iterable[Pair], *, origin: str | None = None) -> list[Segment]:
+        """Add all of these examples, or none of them when one cannot be used."""
+        wanted = list(pairs)
+        for pair in wanted:
+            _require_flawless(pair)
+        model = self.model
+        with self._store.writing() as change:
+            return [_add_one(change, model, pair, origin) for pair in wanted]
+
+    def replace(self, unit: str, source: str, target: str, *, origin: str | None = None) -> Segment:
+        """Make this pair the only segment with this unit id."""
+        pair = Pair(source, target, unit)
+        _require_flawless(pair)
+        model = self.model
+        with self._store.writing() as change:
+            old = change.database.by_unit(unit)
+            kept = [segment for segment in old if (segment.source, segment.target) == (source, target)][:1]
+            if outdated := [segment.id for segment in old if segment not in kept]:
+                change.remove(outdated)
+            return kept[0] if kept else _add_one(change, model, pair, origin, even_if_known=True)
+
+    def import_pairs(
+        self,
+        pairs: Iterable[Pair | Rejection],
+        origin: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportReport:
+        """Add any number of pairs as one change: if it fails midway, nothing of it is kept.
+
+        Pairs that are there already are counted and skipped; pairs that cannot be used, and rejections
+        that come with the pairs, are in the report with the reason. A source may have many targets.
+        progress: called with the number of pairs seen so far.
+        """
+        model = self.model
+        with self._store.writing() as change:
+            return import_into(change, model, pairs, origin, progress)
+
+    def remove(self, ids: int | Iterable[int]) -> int:
+        """Remove segments for good; returns how many. When one is unknown none is removed."""
+        wanted = {ids} if isinstance(ids, int) else set(ids)
+        with self._store.writing() as change:
+            if unknown := sorted(wanted - change.database.by_ids(wanted).keys()):
+                named = ", ".join(map(str, unknown[:10])) + (" …" if len(unknown) > 10 else "")
+                raise KsterError(f"{self.directory}: no segment {named}; nothing was removed")
+            change.remove(wanted)
+        return len(wanted)
+
+    def remove_pair(self, source: str, target: str) -> int:
+        """Remove the segment with exactly this source and target; returns how many there were."""
+        with self._store.writing() as change:
+            found = [segment.id for segment in change.database.by_pair(source, target)]
+            if found:
+                change.remove(found)
+        return len(found)
+
+    # Searching -----------------------------------------------------------------------------------
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        """The k nearest live entries of each query, in the memory as it is now.
+
+        queries: (n, d) float32, float16 or bfloat16, on any device; the answer is on the same.
+        """
+        if queries.dim() != 2 or queries.shape[1] != self.dimension:
+            raise ValueError(f"queries are {tuple(queries.shape)}; this memory takes (n, {self.dimension})")
+        if k < 1:
+            raise KsterError(f"k = {k}: the number of neighbours must be at least 1")
+        return self._reader.search(queries.detach(), k)
+
+    def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
+        """Where each of these entries comes from; all ids must be ≥ 0 and from the latest search."""
+        wanted = torch.as_tensor(ids if isinstance(ids, Tensor) else list(ids), dtype=torch.int64).cpu()
+        snapshot = self._reader.snapshot()
+        if len(wanted) == 0:
+            return []
+        if int(wanted.min()) < 0 or int(wanted.max()) >= snapshot.size:
+            raise KsterError(f"{self.directory}: no such entry; entry ids change when a memory is compacted")
+        segments = snapshot.segments_of(wanted.numpy())
+        positions = wanted.numpy() - snapshot.first_entries[segments]
+        segment_ids = snapshot.segment_ids[segments].tolist()
+        with self._store.reading() as database:
+            found = database.by_ids(segment_ids, live=False)
+        pairs = zip(segment_ids, positions.tolist(), strict=True)
+        return [Provenance(found[segment], position, str(self.directory)) for segment, position in pairs]
+
+    def segment_ids(self, ids: Tensor) -> Tensor:
+        """(…) segment ids of (…) entry ids; -1 where an id is -1."""
+        return segment_ids_of(self._reader.snapshot(), ids)
+
+    def target_groups(self, segment_ids: Tensor) -> Tensor:
+        """(…) numbers that are equal for segments with the same target text, case and whitespace aside."""
+        return target_groups_of(self._reader.snapshot(), segment_ids)
+
+    def entries(self) -> Entries:
+        """Every live entry, as of now."""
+        return all_entries(self._reader.snapshot())
+
+    def keys_of(self, ids: Tensor) -> Tensor:
+        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where an id is -1."""
+        return keys_of(self._reader.snapshot(), ids)
+
+    @property
+    def dimension(self) -> int:
+        return self.description.dimension
+
+    @property
+    def fingerprint(self) -> str:
+        return self.description.fingerprint
+
+    @property
+    def entry_count(self) -> int:
+        """Live entries, one for each target token."""
+        return self._reader.snapshot().live_count
+
+    # Looking -------------------------------------------------------------------------------------
+
+    def segment(self, id: int) -> Segment:
+        with self._store.reading() as database:
+            found = database.by_ids([id])
+        if id not in found:
+            raise KsterError(f"{self.directory}: no segment {id}")
+        return found[id]
+
+    def segments(self, limit: int | None = None, offset: int = 0, query: str | None = None) -> list[Segment]:
+        """Live segments in the order they were added; query: text that occurs in either side, in any case."""
+        with self._store.reading() as database:
+            return database.segments(limit, offset, query)
+
+    def segment_count(self, query: str | None = None) -> int:
+        with self._store.reading() as database:
+            return database.count(query)
+
+    def find_text(self, source: str | None = None, target: str | None = None) -> list[Segment]:
+        """Live segments with exactly this source, this target, or both."""
+        with self._store.reading() as database:
+            return database.by_text(source, target)
+
+    def export(self) -> Iterator[Pair]:
+        """Every live pair, in the order added, as of the moment the first one is asked for."""
+        with self._store.reading_apart() as database:
+            for segment in database.live_segments():
+                yield Pair(segment.source, segment.target, segment.unit)
+
+    # Caring --------------------------------------------------------------------------------------
+
+    def verify(self) -> list[str]:
+        """Read everything and compare it with its checksums; returns the problems found."""
+        return problems_of(self._store)
+
+    def compact(self) -> CompactReport:
+        """Give back the space of removed segments. Entry ids change; segment ids do not."""
+        before = _bytes_under(self.directory)
+        segments, entries = self._store.compact()
+        return CompactReport(segments, entries, max(0, before - _bytes_under(self.directory)))
+
+    def info(self) -> MemoryInfo:
+        with self._store.reading() as database:
+            live, removed = database.counts()
+        description = self.description
+        fitted, fit = _fit_status(self.directory / "smoother")
+        return MemoryInfo(
+            directory=str(self.directory),
+            segments=live,
+            removed=removed,
+            entries=self.entry_count,
+            bytes_on_disk=_bytes_under(self.directory),
+            bytes_in_ram=self._reader.bytes_in_ram,
+            index=self._reader.index_kind(torch.device("cpu")),
+            model=description.model,
+            fingerprint=description.fingerprint,
+            dimension=description.dimension,
+            source_lang=description.source_lang,
+            target_lang=description.target_lang,
+            created=description.created,
+            fitted=fitted,
+            fit=fit,
+        )
+
+
+def _load(name: str, source_lang: str | None = None, target_lang: str | None = None) -> Any:
+    from kster.model import BaseModel
+
+    return BaseModel.load(name, source_lang=source_lang, target_lang=target_lang)
+
+
+def _require_flawless(pair: Pair) -> None:
+    if reason := flaw(pair):
+        raise KsterError(f"{reason}; nothing was added")
+
+
+def _add_one(
+    change: Change, model: KeyMaker, pair: Pair, origin: str | None, *, even_if_known: bool = False
+) -> Segment:
+    if not even_if_known and (known := change.database.by_pair(pair.source, pair.target)):
+        return known[0]
+    (outcome,) = add_pairs(change, model, [pair], origin)
+    if isinstance(outcome, str):
+        raise KsterError(f"{outcome}; nothing was added")
+    return outcome
+
+
+def _fit_status(smoother: Path) -> tuple[bool, dict[str, Any] | None]:
+    """Whether a memory has a smoother of its own, and what its fit report says."""
+    if not smoother.is_dir() or not any(smoother.iterdir()):
+        return False, None
+    try:
+        report = json.loads((smoother / "fit.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return True, None
+    return True, report if isinstance(report, dict) else None
+
+
+def _bytes_under(directory: Path) -> int:
+    total = 0
+    for path in directory.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:  # another process tidied up
+            continue
+    return total
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,101 @@
+"""What a search returns, and the exact ranking every kind of index ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+LAST = torch.iinfo(torch.int64).max  # sorts behind every entry id
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """The k nearest entries of n queries, nearest first, on the queries' device.
+
+    Entries at the same distance are in the order of their ids.
+    """
+
+    distances: Tensor  # (n, k) float32, L2 (not squared); inf where nothing was found
+    values: Tensor  # (n, k) int64, the token that followed; 0 where nothing was found
+    ids: Tensor  # (n, k) int64, entry ids; -1 where nothing was found
+    keys: Tensor  # (n, k, d) float16; zeros where nothing was found
+
+    @classmethod
+    def missing(cls, n: int, k: int, dimension: int, device: torch.device) -> Neighbours:
+        """What an empty memory answers."""
+        return cls(
+            distances=torch.full((n, k), torch.inf, device=device),
+            values=torch.zeros((n, k), dtype=torch.int64, device=device),
+            ids=torch.full((n, k), -1, dtype=torch.int64, device=device),
+            keys=torch.zeros((n, k, dimension), dtype=torch.float16, device=device),
+        )
+
+    @classmethod
+    def stack(cls, parts: Sequence[Neighbours]) -> Neighbours:
+        """Answers to several batches of queries as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            torch.cat([part.distances for part in parts]),
+            torch.cat([part.values for part in parts]),
+            torch.cat([part.ids for part in parts]),
+            torch.cat([part.keys for part in parts]),
+        )
+
+    @classmethod
+    def merge(cls, parts: Sequence[Neighbours], k: int) -> Neighbours:
+        """The k nearest of several answers to the same queries; no entry may be in two of them."""
+        if len(parts) == 1:
+            return parts[0]
+        ids = torch.cat([part.ids for part in parts], 1)
+        distances = torch.cat([part.distances for part in parts], 1)
+        values = torch.cat([part.values for part in parts], 1)
+        keys = torch.cat([part.keys for part in parts], 1)
+        order = nearest_first(distances, ids)[:, :k]  # (n, k)
+        return cls(
+            distances.gather(1, order), values.gather(1, order), ids.gather(1, order), take(keys, order)
+        )
+
+
+def rank(queries: Tensor, ids: Tensor, keys: Tensor, values: Tensor, k: int) -> Neighbours:
+    """The k nearest of each query's candidates, by the distance computed directly from the stored keys.
+
+    queries: (n, d); ids, values: (n, c), id -1 where there is no candidate; keys: (n, c, d).
+    ‖q − k‖ is summed from differences: ‖q‖² − 2q·k + ‖k‖² loses all its digits near a distance of 0.
+    """
+    n, c = ids.shape
+    found = ids >= 0
+    squared = (queries.float()[:, None] - keys.float()).square().sum(-1)  # (n, c)
+    distances = squared.sqrt().masked_fill(~found, torch.inf)
+    order = nearest_first(distances, ids)[:, :k]  # (n, min(c, k))
+    found = found.gather(1, order)
+    answer = Neighbours(
+        distances=distances.gather(1, order),
+        values=values.gather(1, order).long() * found,
+        ids=ids.gather(1, order),
+        keys=take(keys, order).half() * found[..., None],
+    )
+    if c >= k:
+        return answer
+    nothing = Neighbours.missing(n, k - c, queries.shape[1], queries.device)
+    return Neighbours(
+        torch.cat([answer.distances, nothing.distances], 1),
+        torch.cat([answer.values, nothing.values], 1),
+        torch.cat([answer.ids, nothing.ids], 1),
+        torch.cat([answer.keys, nothing.keys], 1),
+    )
+
+
+def nearest_first(distances: Tensor, ids: Tensor) -> Tensor:
+    """(n, c) positions in the order of distance, ties in the order of ids, id -1 last."""
+    by_id = ids.masked_fill(ids < 0, LAST).argsort(1)
+    by_distance = distances.gather(1, by_id).argsort(dim=1, stable=True)
+    return by_id.gather(1, by_distance)
+
+
+def take(keys: Tensor, order: Tensor) -> Tensor:
+    """(n, k, d) from (n, c, d) by (n, k) positions."""
+    return keys.gather(1, order[..., None].expand(-1, -1, keys.shape[2]))

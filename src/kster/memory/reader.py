@@ -1,0 +1,106 @@
+"""The reading side of a memory: the newest snapshot, and an index of it for every device in use."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kster.memory.index import BlockIndex, Index
+from kster.memory.neighbours import Neighbours
+from kster.memory.settings import SearchSettings
+from kster.memory.snapshot import Snapshot, take_snapshot
+from kster.memory.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What all searches between two changes share; replaced as a whole, never changed."""
+
+    data_version: int
+    snapshot: Snapshot
+    indexes: dict[torch.device, Index]
+
+
+class Reader:
+    """Searches always see the newest commit, made by whichever thread or process, and all of it."""
+
+    def __init__(self, store: Store, settings: SearchSettings) -> None:
+        self._store = store
+        self._settings = settings
+        self._view: View | None = None
+        self._lock = threading.Lock()  # for changing self._view; reading it needs none
+
+    def snapshot(self) -> Snapshot:
+        return self._current().snapshot
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        view = self._current()
+        if view.snapshot.live_count == 0:
+            return Neighbours.missing(len(queries), k, queries.shape[1], queries.device)
+        index = view.indexes.get(queries.device) or self._build(queries.device)
+        return index.search(queries, k)
+
+    def index_kind(self, device: torch.device) -> str:
+        """How a search with queries on this device is done."""
+        snapshot = self.snapshot()
+        if snapshot.live_count == 0:
+            return "empty"
+        return "ivf" if device.type == "cpu" and self._settings.quantise(snapshot.size) else "exact"
+
+    @property
+    def bytes_in_ram(self) -> int:
+        view = self._view
+        if view is None:
+            return 0
+        return view.snapshot.bytes_in_ram + sum(index.bytes_in_ram for index in view.indexes.values())
+
+    def forget(self) -> None:
+        """Let go of everything that is held in memory."""
+        with self._lock:
+            self._view = None
+
+    def _current(self) -> View:
+        version = self._store.data_version()
+        view = self._view
+        if view is not None and view.data_version == version:
+            return view
+        with self._lock:
+            return self._refresh()
+
+    def _refresh(self) -> View:
+        """With the lock held. The version is read first: a commit in between only costs another look."""
+        version, old = self._store.data_version(), self._view
+        if old is not None and old.data_version == version:
+            return old
+        snapshot = take_snapshot(self._store, old.snapshot if old is not None else None)
+        indexes = old.indexes if old is not None else {}
+        if old is not None and snapshot is not old.snapshot:
+            indexes = {device: self._advance(index, snapshot, device) for device, index in indexes.items()}
+        self._view = View(version, snapshot, indexes)
+        return self._view
+
+    def _build(self, device: torch.device) -> Index:
+        """The index for a device that has not been searched on before."""
+        with self._lock:
+            view = self._refresh()
+            if device not in view.indexes:
+                indexes = {**view.indexes, device: self._new_index(view.snapshot, device)}
+                self._view = View(view.data_version, view.snapshot, indexes)
+                return indexes[device]
+            return view.indexes[device]
+
+    def _advance(self, index: Index, snapshot: Snapshot, device: torch.device) -> Index:
+        quantise = device.type == "cpu" and self._settings.quantise(snapshot.size)
+        if snapshot.epoch != index.snapshot.epoch or quantise != (index.kind == "ivf"):
+            return self._new_index(snapshot, device)
+        return index.advance(snapshot)
+
+    def _new_index(self, snapshot: Snapshot, device: torch.device) -> Index:
+        if device.type == "cpu" and self._settings.quantise(snapshot.size):
+            from kster.memory.index.ivf import IvfIndex  # FAISS is needed here alone
+
+            return IvfIndex.open(snapshot, self._store.directory / "index", self._settings)
+        return BlockIndex(snapshot, device)

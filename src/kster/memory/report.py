@@ -1,0 +1,47 @@
+"""What the memory tells people after an import or a compaction, and about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kster.formats.pair import Rejection
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What became of every pair of an import."""
+
+    added: int = 0
+    duplicates: int = 0  # already in the memory, or earlier in the same import
+    rejected: list[Rejection] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What a compaction got rid of."""
+
+    segments_dropped: int
+    entries_dropped: int
+    bytes_freed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInfo:
+    """A memory at a glance."""
+
+    directory: str
+    segments: int  # live
+    removed: int  # removed, still taking space until compaction
+    entries: int  # live keys
+    bytes_on_disk: int
+    bytes_in_ram: int  # what this process holds for searching; memory-mapped files are not counted
+    index: str  # how a search on the CPU is done at this size: "empty", "exact" or "ivf"
+    model: str
+    fingerprint: str
+    dimension: int
+    source_lang: str | None
+    target_lang: str | None
+    created: str
+    fitted: bool  # whether the memory has a smoother of its own
+    fit: dict[str, Any] | None  # what the smoother's files say about it, when they say anything

@@ -1,0 +1,35 @@
+"""How a memory is searched on the CPU: every number in one place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+# FAISS asks for 39 training points a list; below this many keys there is nothing worth quantising.
+LEAST_KEYS_TO_TRAIN = 1_000
+POINTS_PER_LIST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Exact search up to `exact_limit` entries, FAISS IVF with exact re-ranking above.
+
+    `benchmarks/search_recall.py` and `benchmarks/search_speed.py` measure what these give.
+    """
+
+    exact_limit: int = 65_536
+    lists_per_root: float = 4.0  # inverted lists = this × √entries
+    probes: int = 64  # lists read for a query
+    candidates_per_neighbour: int = 4  # fetched from the quantised index, then ranked exactly
+    delta_limit: int = 16_384  # entries searched exactly beside the index before they join it
+    retrain_growth: float = 4.0  # train anew when the memory has grown this many times over
+
+    def quantise(self, entries: int) -> bool:
+        """Whether a memory of this size is searched by IVF."""
+        return entries > max(self.exact_limit, LEAST_KEYS_TO_TRAIN)
+
+    def lists(self, entries: int) -> int:
+        return max(1, min(round(self.lists_per_root * math.sqrt(entries)), entries // POINTS_PER_LIST))
+
+    def candidates(self, k: int) -> int:
+        return max(k * self.candidates_per_neighbour, k + 16)

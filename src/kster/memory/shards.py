@@ -1,0 +1,182 @@
+"""Keys and values on disk: raw float16 and int32, appended and never changed.
+
+The files of one epoch lie in one directory: keys-00000.f16, keys-00001.f16, … with a fixed number of
+entries each, and values.i32. How many entries count is said by the database alone: bytes beyond that are
+left over from a writer that died, are never read, and are cut off by the next writer.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+KEY = np.dtype("<f2")
+VALUE = np.dtype("<i4")
+
+
+class EntryFiles:
+    """The key shards and the values of one epoch."""
+
+    def __init__(self, directory: Path, dimension: int, entries_per_shard: int) -> None:
+        self.directory = directory
+        self.dimension = dimension
+        self.entries_per_shard = entries_per_shard
+
+    def shard(self, number: int) -> Path:
+        return self.directory / f"keys-{number:05d}.f16"
+
+    @property
+    def values(self) -> Path:
+        return self.directory / "values.i32"
+
+    def create(self) -> None:
+        self.directory.mkdir(parents=True)
+        self.values.touch()
+        self.shard(0).touch()
+        sync_directory(self.directory)
+
+    def problems(self, entries: int) -> list[str]:
+        """Files that are missing or too short for this many entries."""
+        expected = [(self.values, entries * VALUE.itemsize)]
+        for number, first in enumerate(range(0, entries, self.entries_per_shard)):
+            count = min(self.entries_per_shard, entries - first)
+            expected.append((self.shard(number), count * self.dimension * KEY.itemsize))
+        found = []
+        for path, size in expected:
+            actual = path.stat().st_size if path.exists() else None
+            if actual is None:
+                found.append(f"{path.name} is missing")
+            elif actual < size:
+                found.append(f"{path.name} has {actual} bytes, {size} are recorded")
+        return found
+
+
+class MappedEntries:
+    """The first `count` entries, memory-mapped. Stays readable after the files are deleted."""
+
+    def __init__(self, files: EntryFiles, count: int) -> None:
+        """Raises FileNotFoundError when a compaction has meanwhile replaced the files."""
+        self.count = count
+        self.dimension = files.dimension
+        self._per_shard = files.entries_per_shard
+        self.values: npt.NDArray[np.int32] = _map(files.values, VALUE, (count,))  # (count,)
+        self._shards: list[npt.NDArray[np.float16]] = []
+        for number, first in enumerate(range(0, count, self._per_shard)):
+            shape = (min(self._per_shard, count - first), files.dimension)
+            self._shards.append(_map(files.shard(number), KEY, shape))
+
+    def keys(self, start: int, stop: int) -> npt.NDArray[np.float16]:
+        """(stop − start, d), copied."""
+        out = np.empty((stop - start, self.dimension), KEY)
+        position = start
+        while position < stop:
+            number, offset = divmod(position, self._per_shard)
+            part = self._shards[number][offset : offset + stop - position]
+            out[position - start : position - start + len(part)] = part
+            position += len(part)
+        return out
+
+    def gather(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
+        """(m, d) keys of (m,) entry ids; zeros where an id is -1."""
+        out = np.zeros((len(ids), self.dimension), KEY)
+        numbers = ids // self._per_shard
+        for number in np.unique(numbers[ids >= 0]):
+            here = np.flatnonzero(numbers == number)
+            out[here] = self._shards[number][ids[here] - number * self._per_shard]
+        return out
+
+
+class Appender:
+    """Appends entries behind the first `count`, cutting off whatever a dead writer left there."""
+
+    def __init__(self, files: EntryFiles, count: int) -> None:
+        self._files = files
+        self._start = count
+        self.count = count
+        self._values = _open_at(files.values, count * VALUE.itemsize)
+        self._created_shard = False
+        self._shard: BinaryIO | None = None
+        number, offset = divmod(count, files.entries_per_shard)
+        self._shard_at(number, offset)
+        while (left_over := files.shard(number := number + 1)).exists():
+            left_over.unlink()
+
+    def append(self, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> None:
+        """keys: (n, d); values: (n,)."""
+        self._values.write(np.ascontiguousarray(values, VALUE).data)
+        written = 0
+        while written < len(keys):
+            number, offset = divmod(self.count, self._files.entries_per_shard)
+            room = self._files.entries_per_shard - offset
+            part = np.ascontiguousarray(keys[written : written + room], KEY)
+            self._shard_at(number, offset).write(part.data)
+            written += len(part)
+            self.count += len(part)
+            if len(part) == room:
+                self._close_shard()
+
+    def sync(self) -> None:
+        """Returns when everything appended would survive a power cut."""
+        _sync(self._values)
+        self._close_shard()
+        if self._created_shard:
+            sync_directory(self._files.directory)
+
+    def undo(self) -> None:
+        """Cut off what was appended."""
+        self.close()
+        Appender(self._files, self._start).close()
+
+    def close(self) -> None:
+        self._close_shard()
+        self._values.close()
+
+    def _shard_at(self, number: int, offset: int) -> BinaryIO:
+        if self._shard is None:
+            path = self._files.shard(number)
+            self._created_shard |= not path.exists()
+            self._shard = _open_at(path, offset * self._files.dimension * KEY.itemsize)
+        return self._shard
+
+    def _close_shard(self) -> None:
+        if self._shard is not None:
+            _sync(self._shard)
+            self._shard.close()
+            self._shard = None
+
+
+def sync_directory(path: Path) -> None:
+    """Make new names in a directory survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _open_at(path: Path, size: int) -> BinaryIO:
+    """Open for writing at `size`; a file that is longer is cut, one that is shorter is refused."""
+    file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115  (closed by the appender)
+    actual = os.fstat(file.fileno()).st_size
+    if actual < size:
+        file.close()
+        raise OSError(f"{path.name} has {actual} bytes where {size} are recorded")
+    file.truncate(size)
+    file.seek(size)
+    return file
+
+
+def _map(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    if shape[0] == 0:
+        return np.empty(shape, dtype)
+    # A plain array over the mapping: np.memmap's own indexing is several times slower.
+    return np.memmap(path, dtype, "r", shape=shape).view(np.ndarray)

@@ -1,0 +1,235 @@
+"""Database and entry files as one: either a change is wholly there, or it never happened.
+
+A writer appends keys and values, makes them durable, and then commits the SQLite transaction that
+mentions them. Whatever a writer leaves behind when it dies before that commit is not mentioned
+anywhere, hence not there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kster.errors import KsterError
+from kster.memory.database import Database, NewSegment, State
+from kster.memory.description import Description
+from kster.memory.lock import WriterLock
+from kster.memory.segment import Segment
+from kster.memory.shards import Appender, EntryFiles, MappedEntries, sync_directory
+
+ENTRIES = "entries"
+
+
+class Store:
+    """A memory's files."""
+
+    def __init__(self, directory: Path, description: Description, lock_timeout: float = 30.0) -> None:
+        self.directory = directory
+        self.description = description
+        self._lock = WriterLock(directory / "writer.lock", lock_timeout)
+        with _for_people(directory):
+            self._reader = Database(directory)
+            self._writer = Database(directory)
+            self._reader.state()  # fails here rather than later when the file is no database of ours
+        self._reading = threading.Lock()
+
+    @classmethod
+    def create(cls, directory: Path, description: Description) -> None:
+        """Fill an empty directory."""
+        database = Database(directory)
+        database.create()
+        database.close()
+        entry_files(directory, description, epoch=0).create()
+        description.write(directory)
+        sync_directory(directory / ENTRIES)
+        sync_directory(directory)
+
+    def files(self, epoch: int) -> EntryFiles:
+        return entry_files(self.directory, self.description, epoch)
+
+    def close(self) -> None:
+        with self._reading:
+            self._reader.close()
+        self._writer.close()
+
+    # Reading -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[Database]:
+        """One consistent look at the database; short, since other readers of this process wait."""
+        with self._reading, _transaction(self._reader, "BEGIN"):
+            yield self._reader
+
+    @contextmanager
+    def reading_apart(self) -> Iterator[Database]:
+        """A consistent look on a connection of its own, for as long as one likes."""
+        database = Database(self.directory)
+        try:
+            with _transaction(database, "BEGIN"):
+                yield database
+        finally:
+            database.close()
+
+    def data_version(self) -> int:
+        """Changes after every commit, by whichever thread or process."""
+        with self._reading:
+            return self._reader.data_version()
+
+    def map_entries(self, state: State) -> MappedEntries:
+        """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
+        files = self.files(state.epoch)
+        try:
+            return MappedEntries(files, state.entry_count)
+        except ValueError as error:  # shorter than recorded
+            problems = "; ".join(files.problems(state.entry_count))
+            raise KsterError(f"{self.directory}: damaged ({problems}); restore it from a backup") from error
+
+    # Writing -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[Change]:
+        """A change to the memory: committed when the block ends, undone when it raises."""
+        with self._lock.held(), _for_people(self.directory):
+            change: Change | None = None
+            try:
+                with _transaction(self._writer, "BEGIN IMMEDIATE"):
+                    state = self._writer.state()
+                    self._sweep(state.epoch)
+                    change = Change(self._writer, self.files(state.epoch), state)
+                    yield change
+                    change.finish()
+            except BaseException:
+                # An interrupt can arrive just after the commit: only the database knows.
+                if change is not None and self._writer.state() == state:
+                    change.undo()
+                raise
+
+    def compact(self) -> tuple[int, int]:
+        """Rewrite the files without removed entries; returns the (segments, entries) dropped."""
+        with self._lock.held(), _for_people(self.directory):
+            with _transaction(self._writer, "BEGIN IMMEDIATE"):
+                state = self._writer.state()
+                self._sweep(state.epoch)
+                spans = self._writer.spans()  # (s, 6)
+                live = spans[spans[:, 5] == 0]
+                if len(live) == len(spans):
+                    return 0, 0
+                files = self.files(state.epoch + 1)
+                files.create()
+                count, firsts = self._copy(self.map_entries(state), live, files)
+                sync_directory(self.directory / ENTRIES)
+                self._writer.drop_removed(firsts, state.generation + 1)
+                self._writer.set_state(State(state.generation + 1, state.epoch + 1, count))
+            self._sweep(state.epoch + 1)
+            self._writer.shrink()
+            return len(spans) - len(live), state.entry_count - count
+
+    def _copy(
+        self, old: MappedEntries, live: npt.NDArray[np.int64], files: EntryFiles
+    ) -> tuple[int, list[tuple[int, int]]]:
+        """Copy live segments' entries; returns their number and each segment's (first entry, id)."""
+        appender, firsts = Appender(files, 0), []
+        try:
+            for segment, first, count, checksum in live[:, :4].tolist():
+                keys, values = old.keys(first, first + count), old.values[first : first + count]
+                if checksum_of(keys, values) != checksum:
+                    raise KsterError(
+                        f"{self.directory}: segment {segment} is damaged on disk; nothing was changed. "
+                        "Remove it (and add it anew), then compact again"
+                    )
+                firsts.append((appender.count, segment))
+                appender.append(keys, values)
+            appender.sync()
+        finally:
+            appender.close()
+        return appender.count, firsts
+
+    def _sweep(self, epoch: int) -> None:
+        """Delete entry files of other epochs: replaced ones, and those of a compaction that died."""
+        for path in (self.directory / ENTRIES).iterdir():
+            if path.name != str(epoch):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+class Change:
+    """What may be done to a memory inside `Store.writing`."""
+
+    def __init__(self, database: Database, files: EntryFiles, state: State) -> None:
+        self.database = database
+        self._files = files
+        self._state = state
+        self._generation = state.generation + 1
+        self._appender: Appender | None = None
+        self._changed = False
+
+    def add(self, new: NewSegment, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> Segment:
+        """keys: (n, d); values: (n,)."""
+        if self._appender is None:
+            with _for_people(self._files.directory, OSError):
+                self._appender = Appender(self._files, self._state.entry_count)
+        first = self._appender.count
+        with _for_people(self._files.directory, OSError):
+            self._appender.append(keys, values)
+        self._changed = True
+        return self.database.insert(new, first, len(values), checksum_of(keys, values), self._generation)
+
+    def remove(self, ids: Iterable[int]) -> None:
+        self.database.mark_removed(ids, self._generation)
+        self._changed = True
+
+    def finish(self) -> None:
+        """Make entries durable; the database's commit follows."""
+        if not self._changed:
+            return
+        count = self._state.entry_count
+        if self._appender is not None:
+            with _for_people(self._files.directory, OSError):
+                self._appender.sync()
+                self._appender.close()
+            count = self._appender.count
+        self.database.set_state(State(self._generation, self._state.epoch, count))
+
+    def undo(self) -> None:
+        if self._appender is not None:
+            self._appender.undo()
+
+
+def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> int:
+    """crc32 of the bytes as they are on disk."""
+    keys, values = np.ascontiguousarray(keys, "<f2"), np.ascontiguousarray(values, "<i4")
+    return zlib.crc32(values.data, zlib.crc32(keys.data))
+
+
+def entry_files(directory: Path, description: Description, epoch: int) -> EntryFiles:
+    return EntryFiles(directory / ENTRIES / str(epoch), description.dimension, description.entries_per_shard)
+
+
+@contextmanager
+def _transaction(database: Database, begin: str) -> Iterator[None]:
+    database.execute(begin)
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.connection.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _for_people(place: Path, kind: type[Exception] = sqlite3.DatabaseError) -> Iterator[None]:
+    """A full or failing disk is no bug of ours: say what happened, and that nothing was changed."""
+    try:
+        yield
+    except kind as error:
+        raise KsterError(
+            f"{place}: the memory's files cannot be used ({error}); nothing was changed"
+        ) from error
