@@ -27,3 +27,19 @@ def tiny_m2m100(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tiny import make_m2m100
 
     return make_m2m100(tmp_path_factory.mktemp("m2m100"))
+
+
+@pytest.fixture(scope="session")
+def taught_marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A post-norm checkpoint that translates the sentences of `tiny` (d = 32)."""
+    from tiny import make_marian, teach
+
+    return teach(make_marian(tmp_path_factory.mktemp("taught_marian"), sharpness=1.0))
+
+
+@pytest.fixture(scope="session")
+def taught_m2m100(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pre-norm checkpoint with language tokens that translates the sentences of `tiny` (d = 32)."""
+    from tiny import make_m2m100, teach
+
+    return teach(make_m2m100(tmp_path_factory.mktemp("taught_m2m100"), sharpness=1.0))

@@ -66,7 +66,9 @@ def _sharpen(network: torch.nn.Module, scale: float) -> None:
                 parameter.mul_(scale)
 
 
-def make_marian(directory: Path, *, dimension: int = 32, layers: int = 2, seed: int = 0) -> Path:
+def make_marian(
+    directory: Path, *, dimension: int = 32, layers: int = 2, sharpness: float = 4.0, seed: int = 0
+) -> Path:
     """A post-norm Marian checkpoint: a Hugging Face directory like every OPUS-MT model."""
     directory.mkdir(parents=True, exist_ok=True)
     spm = train_sentencepiece(unk_id=1, eos_id=0, bos_id=-1, pad_id=-1)
@@ -107,7 +109,7 @@ def make_marian(directory: Path, *, dimension: int = 32, layers: int = 2, seed: 
             bos_token_id=None,
         )
     )
-    _sharpen(network, 4.0)
+    _sharpen(network, sharpness)
     network.generation_config = transformers.GenerationConfig(
         pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad, bad_words_ids=[[pad]]
     )
@@ -115,7 +117,9 @@ def make_marian(directory: Path, *, dimension: int = 32, layers: int = 2, seed: 
     return directory
 
 
-def make_m2m100(directory: Path, *, dimension: int = 32, layers: int = 2, seed: int = 0) -> Path:
+def make_m2m100(
+    directory: Path, *, dimension: int = 32, layers: int = 2, sharpness: float = 4.0, seed: int = 0
+) -> Path:
     """A pre-norm M2M100 checkpoint with language tokens."""
     directory.mkdir(parents=True, exist_ok=True)
     spm = train_sentencepiece(unk_id=3, eos_id=2, bos_id=0, pad_id=1)
@@ -151,6 +155,37 @@ def make_m2m100(directory: Path, *, dimension: int = 32, layers: int = 2, seed: 
             decoder_start_token_id=2,
         )
     )
-    _sharpen(network, 4.0)
+    _sharpen(network, sharpness)
     network.save_pretrained(directory)
+    return directory
+
+
+def teach(directory: Path, *, steps: int = 150, learning_rate: float = 4e-3, seed: int = 0) -> Path:
+    """Train a checkpoint on the sentences above, in place: a model that translates, and ends its sentences.
+
+    It knows these twelve sentences and little else, so a memory of others has much to add.
+    """
+    from kster.model import BaseModel
+    from kster.model.forcing import pad
+
+    model = BaseModel.load(directory, device="cpu", source_lang="en", target_lang="de")
+    network = model.network.train().requires_grad_(True)
+    sources = model.tokenise_source(ENGLISH)
+    targets = model.tokenise_target(GERMAN)
+    prefix = list(model.layout.prefix)
+    inputs = {
+        "input_ids": pad(sources, model.pad_id, model.device),
+        "attention_mask": pad([[1] * len(row) for row in sources], 0, model.device),
+        "decoder_input_ids": pad([prefix + row[:-1] for row in targets], model.eos_id, model.device),
+    }
+    gold = pad([[-100] * (len(prefix) - 1) + row for row in targets], -100, model.device)
+    torch.manual_seed(seed)
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    for _ in range(steps):
+        logits = network(**inputs).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), gold.flatten(), label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.save(directory)
     return directory

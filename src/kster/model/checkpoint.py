@@ -17,6 +17,8 @@ from kster.model.forcing import ForcedSentence, force_decode
 
 transformers.logging.disable_progress_bar()
 
+NO_LIMIT = 10**9
+
 
 class BaseModel:
     """A frozen translation model and its tokenizer.
@@ -70,7 +72,8 @@ class BaseModel:
         dtype = dtype or (torch.float16 if place.type == "cuda" else torch.float32)
         config = transformers.AutoConfig.from_pretrained(directory)
         require_supported(config.model_type, str(name))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+        # Length is checked here, by `max_length`: the tokenizer's own limit would only print warnings.
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, model_max_length=NO_LIMIT)
         source, target = _languages(tokenizer, source_lang, target_lang)
         family = family_of(config, tokenizer, source, target)
         if not any(directory.glob("*.safetensors")):
@@ -82,7 +85,9 @@ class BaseModel:
             directory, dtype=dtype, use_safetensors=True, attn_implementation="sdpa"
         )
         network = network.to(place).eval().requires_grad_(False)
-        fingerprint = fingerprint_of(directory, (source, target) if family.name == "m2m_100" else (None, target))
+        fingerprint = fingerprint_of(
+            directory, (source, target) if family.name == "m2m_100" else (None, target)
+        )
         return cls(str(name), network, tokenizer, family, fingerprint, (source, target))
 
     def save(self, directory: str | Path) -> None:
@@ -169,7 +174,9 @@ def _resolve(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=wanted))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise KsterError(f"{name}: neither a directory nor a model that could be fetched ({reason})") from error
+        raise KsterError(
+            f"{name}: neither a directory nor a model that could be fetched ({reason})"
+        ) from error
 
 
 def _choose_device(device: str | torch.device) -> torch.device:

@@ -41,7 +41,7 @@ def require_supported(model_type: str, name: str) -> None:
 
 
 def family_of(config: Any, tokenizer: Any, source_lang: str | None, target_lang: str | None) -> Family:
-    """Describe a loaded checkpoint; for multilingual models this also points the tokenizer at the languages."""
+    """Describe a loaded checkpoint; also points a multilingual model's tokenizer at the languages."""
     if config.model_type == "marian":
         return _marian(config, tokenizer, target_lang)
     return _m2m100(config, tokenizer, source_lang, target_lang)

@@ -68,31 +68,39 @@ def force_decode(
     batch_tokens: padded target tokens a batch. progress: called with the number of pairs done.
     Raises KsterError for a side longer than the model can read.
     """
-    batch_tokens = batch_tokens or (16384 if model.device.type == "cuda" else 1536)
     stream, done = iter(pairs), 0
     while window := list(islice(stream, WINDOW)):
         sources = model.tokenise_source([source for source, _ in window])
         targets = model.tokenise_target([target for _, target in window])
         _require_readable(model, sources, targets, done)
-        results: list[ForcedSentence | None] = [None] * len(window)
-        for batch in _batches(sources, targets, batch_tokens):
-            forced = _force_batch(model, [sources[i] for i in batch], [targets[i] for i in batch])
-            for i, sentence in zip(batch, forced, strict=True):
-                results[i] = sentence
-        for sentence in results:
-            assert sentence is not None
-            yield sentence
+        yield from force_tokens(model, sources, targets, batch_tokens=batch_tokens)
         done += len(window)
         if progress is not None:
             progress(done)
 
 
-def _require_readable(model: BaseModel, sources: list[list[int]], targets: list[list[int]], done: int) -> None:
+def force_tokens(
+    model: BaseModel, sources: list[list[int]], targets: list[list[int]], *, batch_tokens: int | None = None
+) -> list[ForcedSentence]:
+    """Force-decode tokenised sentences, which all fit in memory; targets end with eos."""
+    batch_tokens = batch_tokens or (16384 if model.device.type == "cuda" else 1536)
+    results: list[ForcedSentence | None] = [None] * len(sources)
+    for batch in _batches(sources, targets, batch_tokens):
+        forced = _force_batch(model, [sources[i] for i in batch], [targets[i] for i in batch])
+        for i, sentence in zip(batch, forced, strict=True):
+            results[i] = sentence
+    return [sentence for sentence in results if sentence is not None]
+
+
+def _require_readable(
+    model: BaseModel, sources: list[list[int]], targets: list[list[int]], done: int
+) -> None:
     for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
         longest = max(len(source), len(target))
         if longest > model.max_length:
             raise KsterError(
-                f"pair {done + i + 1} has {longest} tokens on one side; {model.name} reads at most {model.max_length}"
+                f"pair {done + i + 1} has {longest} tokens on one side; "
+                f"{model.name} reads at most {model.max_length}"
             )
 
 
@@ -118,7 +126,9 @@ def pad(rows: list[list[int]], value: int, device: torch.device) -> Tensor:
 
 
 @torch.inference_mode()
-def _force_batch(model: BaseModel, sources: list[list[int]], targets: list[list[int]]) -> list[ForcedSentence]:
+def _force_batch(
+    model: BaseModel, sources: list[list[int]], targets: list[list[int]]
+) -> list[ForcedSentence]:
     network, device = model.network, model.device
     prefix = list(model.layout.prefix)
     source = pad(sources, model.pad_id, device)  # (b, s)

@@ -81,7 +81,9 @@ class StepDecoder:
         cross = []
         for layer in self.layers:
             kv = F.linear(states, *layer.cross_kv)  # (s, S, 2d)
-            cross.append(kv.view(sentences, length, 2, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).contiguous())
+            cross.append(
+                kv.view(sentences, length, 2, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).contiguous()
+            )
         prefix = model.layout.prefix
         shape = (2, sentences * beam, self.heads, capacity + len(prefix), d // self.heads)
         state = DecodingState(

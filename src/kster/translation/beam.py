@@ -25,7 +25,7 @@ STEPS_BETWEEN_CHECKS_ON_GPU = 8
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One translation as token ids, without the end of sentence, and its length-normalised log-probability."""
+    """A translation as token ids, without the end of sentence, and its length-normalised score."""
 
     tokens: tuple[int, ...]
     score: float
@@ -105,7 +105,7 @@ def _open(sentences: int, beam: int, steps: int, limits: list[int], device: torc
 def _advance(
     beams: _Beams, log_probs: Tensor, step: int, eos: int, length_penalty: float, extra: int
 ) -> tuple[Tensor, Tensor]:
-    """Extend every open hypothesis by one token; returns parent rows and tokens to read next, both (s * b,)."""
+    """Extend every open hypothesis by one token; returns parent rows and the tokens read next, (s * b,)."""
     sentences, beam = beams.open_scores.shape
     vocabulary = log_probs.shape[-1]
     total = log_probs.view(sentences, beam, vocabulary) + beams.open_scores[:, :, None]  # (s, b, V)

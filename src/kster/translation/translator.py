@@ -1,0 +1,277 @@
+"""The translator: texts in, translations out, with or without a memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kster.errors import KsterError
+from kster.memory import Memory, MemoryGroup
+from kster.model import BaseModel
+from kster.model.step import StepDecoder
+from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
+from kster.translation.beam import Hypothesis, Predict, beam_search
+from kster.translation.explanation import TokenExplanation, explain, smooth_forced
+from kster.translation.predictor import (
+    Method,
+    base_predictor,
+    require_method,
+    require_same_model,
+    smoothed_predictor,
+)
+from kster.translation.splitting import Piece, join_pieces, split_text
+
+log = logging.getLogger("kster.translation")
+
+# A line longer than this many tokens is cut at sentence ends: models are trained on sentences, and lose
+# the thread long before their position table ends.
+LONGEST_PIECE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated text; str() gives the text.
+
+    score: mean of its pieces' length-normalised log-probabilities. alternatives: the other hypotheses of
+    an n-best list, for a text translated in one piece. tokens: its explanation, where asked for.
+    """
+
+    source: str
+    text: str
+    score: float
+    alternatives: tuple[str, ...] = ()
+    tokens: tuple[TokenExplanation, ...] | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
+        if self.alternatives:
+            data["alternatives"] = list(self.alternatives)
+        if self.tokens is not None:
+            data["tokens"] = [token.to_json() for token in self.tokens]
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """What became of one piece."""
+
+    text: str
+    score: float
+    alternatives: tuple[str, ...]
+    tokens: tuple[TokenExplanation, ...] | None
+
+
+class Translator:
+    """Translates with a base model, and with whatever memories a call names.
+
+    Translator(memory="my.memory")                # a memory knows its model
+    Translator("models/en-de")                    # base translation only, or memories per call
+    """
+
+    def __init__(
+        self,
+        model: BaseModel | str | Path | None = None,
+        memory: Memory | MemoryGroup | str | Path | None = None,
+        *,
+        device: str = "auto",
+    ) -> None:
+        if isinstance(model, str | Path):
+            model = BaseModel.load(model, device=device)
+        if isinstance(memory, str | Path):
+            memory = Memory.open(memory, model)
+        if model is None:
+            if memory is None:
+                raise KsterError("a translator needs a model or a memory")
+            model = memory.model
+        if memory is not None:
+            require_same_model(model, memory)
+        self.model: BaseModel = model
+        self.memory = memory
+        self._decoder = StepDecoder(model)
+
+    # Translating -------------------------------------------------------------------------------------
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        memory: Memory | MemoryGroup | None = None,
+        method: Method | None = None,
+        smoother: Smoother | None = None,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        n_best: int = 1,
+        explain: bool = False,
+        batch_sentences: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Translation]:
+        """Translate texts, in order.
+
+        memory: searched instead of the translator's own. method: "base", "knn" or "kster"; by default
+        "kster" with a memory and "base" without. smoother: used instead of the one the method resolves to.
+        Empty lines stay empty, line breaks stay, a line too long for the model is cut at sentence ends
+        with a warning. progress: called with the number of pieces done.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts is a list of strings; for one text pass [text]")
+        if not 1 <= n_best <= beam:
+            raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: 1 ≤ n_best ≤ beam")
+        memory, smoother = self._choose(memory, method, smoother)
+        split = [split_text(text, self._fits) for text in texts]
+        if any(_was_cut(text, pieces) for text, (pieces, _) in zip(texts, split, strict=True)):
+            log.warning("some lines are longer than %d tokens and were cut into sentences", self._longest)
+        pieces = [piece.text for parts, _ in split for piece in parts]
+        outputs = iter(
+            self._translate_pieces(
+                pieces,
+                memory=memory,
+                smoother=smoother,
+                settings=_Settings(beam, length_penalty, n_best, explain),
+                batch_sentences=batch_sentences,
+                progress=progress,
+            )
+        )
+        return [
+            _assemble(text, parts, tail, outputs, explain)
+            for text, (parts, tail) in zip(texts, split, strict=True)
+        ]
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        memory: Memory | MemoryGroup | None = None,
+        method: Method | None = None,
+        smoother: Smoother | None = None,
+    ) -> list[float]:
+        """log p(target | source) of given translations, end of sentence included, under a method."""
+        if len(sources) != len(targets):
+            raise KsterError(f"{len(sources)} sources but {len(targets)} targets; they must pair up")
+        memory, smoother = self._choose(memory, method, smoother)
+        scores = []
+        for forced in self.model.force_decode(zip(sources, targets, strict=True)):
+            if memory is None or smoother is None:
+                scores.append(forced.log_probs.sum().item())
+            else:
+                scores.append(smooth_forced(self.model, forced, memory, smoother)[2].sum().item())
+        return scores
+
+    def resolve(self, method: Method, memory: Memory | MemoryGroup | None = None) -> ResolvedSmoother | None:
+        """The smoother a method would use, and where it comes from; None for "base" and without a memory."""
+        memory = memory or self.memory
+        if method == "base" or memory is None:
+            return None
+        members = memory.memories if isinstance(memory, MemoryGroup) else [memory]
+        return resolve_smoother(method, [member.directory for member in members], self.model)
+
+    def _choose(
+        self, memory: Memory | MemoryGroup | None, method: Method | None, smoother: Smoother | None
+    ) -> tuple[Memory | MemoryGroup | None, Smoother | None]:
+        """The memory and smoother of a call; both None for base translation and for an empty memory."""
+        if memory is not None:
+            require_same_model(self.model, memory)
+        memory = memory or self.memory
+        method = method or ("base" if memory is None else "kster")
+        require_method(method)
+        if method == "base":
+            return None, None
+        if memory is None:
+            raise KsterError(f"method {method!r} needs a memory; without one only 'base' is possible")
+        if memory.entry_count == 0:
+            return None, None
+        resolved = smoother or self.resolve(method, memory)
+        return memory, resolved.smoother if isinstance(resolved, ResolvedSmoother) else resolved
+
+    # Pieces ------------------------------------------------------------------------------------------
+
+    @property
+    def _longest(self) -> int:
+        return min(LONGEST_PIECE, self.model.max_length)
+
+    def _fits(self, text: str) -> bool:
+        # A token has at least one byte, so a short text fits without being tokenised.
+        return (
+            len(text.encode()) < self._longest or len(self.model.tokenise_source([text])[0]) <= self._longest
+        )
+
+    def _translate_pieces(
+        self,
+        pieces: list[str],
+        *,
+        memory: Memory | MemoryGroup | None,
+        smoother: Smoother | None,
+        settings: _Settings,
+        batch_sentences: int | None,
+        progress: Callable[[int], None] | None,
+    ) -> list[_Output]:
+        """Translate pieces that fit, batched by length; outputs in the pieces' order."""
+        predict: Predict = base_predictor
+        if memory is not None and smoother is not None:
+            predict = smoothed_predictor(memory, smoother)
+        ids = self.model.tokenise_source(pieces)
+        size = batch_sentences or (256 if self.model.device.type == "cuda" else 32)
+        order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
+        outputs: dict[int, _Output] = {}
+        for start in range(0, len(order), size):
+            batch = order[start : start + size]
+            sources = [ids[i] for i in batch]
+            found = self._search(sources, predict, settings)
+            tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(batch)
+            if settings.explain:
+                targets = [[*hypotheses[0].tokens, self.model.eos_id] for hypotheses in found]
+                tokens = [tuple(t) for t in explain(self.model, sources, targets, memory, smoother)]
+            for i, hypotheses, explanation in zip(batch, found, tokens, strict=True):
+                best, *rest = self.model.detokenise([hypothesis.tokens for hypothesis in hypotheses])
+                outputs[i] = _Output(best, hypotheses[0].score, tuple(rest), explanation)
+            if progress is not None:
+                progress(len(outputs))
+        return [outputs[i] for i in range(len(pieces))]
+
+    def _search(
+        self, sources: list[list[int]], predict: Predict, settings: _Settings
+    ) -> list[list[Hypothesis]]:
+        return beam_search(
+            self._decoder,
+            sources,
+            predict,
+            beam=settings.beam,
+            length_penalty=settings.length_penalty,
+            limits=[self.longest_translation(len(row)) for row in sources],
+            n_best=settings.n_best,
+        )
+
+    def longest_translation(self, source_tokens: int) -> int:
+        """The most tokens a translation may have: twice its source and a little, as far as the model goes."""
+        return min(2 * source_tokens + 20, self.model.max_length)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    beam: int
+    length_penalty: float
+    n_best: int
+    explain: bool
+
+
+def _was_cut(text: str, pieces: list[Piece]) -> bool:
+    return len(pieces) > sum(bool(line.strip()) for line in text.splitlines())
+
+
+def _assemble(text: str, parts: list[Piece], tail: str, outputs: Any, explained: bool) -> Translation:
+    """Put the outputs of one text's pieces back together; takes as many from `outputs` as it has pieces."""
+    own: list[_Output] = [next(outputs) for _ in parts]
+    joined = join_pieces(parts, [output.text for output in own], tail)
+    return Translation(
+        source=text,
+        text=joined,
+        score=sum(output.score for output in own) / len(own) if own else 0.0,
+        alternatives=own[0].alternatives if len(own) == 1 else (),
+        tokens=tuple(token for output in own for token in output.tokens or ()) if explained else None,
+    )

@@ -1,0 +1,80 @@
+"""Loading, saving and refusing base models."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+from kster import KsterError
+from kster.model import BaseModel
+
+
+@pytest.mark.parametrize("name", ["tiny_marian", "tiny_m2m100"])
+def test_a_saved_model_is_the_same_model(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    model = BaseModel.load(request.getfixturevalue(name))
+    model.save(tmp_path / "copy")
+    copy = BaseModel.load(tmp_path / "copy", source_lang="en", target_lang="de")
+    pair = [("press the button", "die Taste drücken")]
+    assert torch.equal(next(model.force_decode(pair)).keys, next(copy.force_decode(pair)).keys)
+    assert copy.tokenise_source(["the 東京 train"]) == model.tokenise_source(["the 東京 train"])
+
+
+def test_the_fingerprint_changes_with_weights_and_tokenizer_only(tiny_marian: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(tiny_marian, tmp_path / "copy")
+    model = BaseModel.load(tiny_marian)
+    (copy / "README.md").write_text("a model card")
+    assert BaseModel.load(copy).fingerprint == model.fingerprint
+    network = transformers.MarianMTModel.from_pretrained(copy)
+    with torch.no_grad():
+        network.model.decoder.layers[-1].fc2.bias[0] += 1
+    network.save_pretrained(copy)
+    assert BaseModel.load(copy).fingerprint != model.fingerprint
+
+
+def test_texts_in_any_script_survive_the_tokenizer(tiny_marian: Path, tiny_m2m100: Path) -> None:
+    texts = ["das Licht 東京 ist grün", "Ünïcödé € 𝄞 🙂", "عربى"]
+    marian, m2m100 = BaseModel.load(tiny_marian), BaseModel.load(tiny_m2m100)
+    assert marian.detokenise(marian.tokenise_target(texts)) == texts
+    assert m2m100.detokenise(m2m100.tokenise_target(texts[:1])) == texts[:1]
+
+
+def test_targets_end_with_eos_and_carry_no_language_token(tiny_m2m100: Path) -> None:
+    model = BaseModel.load(tiny_m2m100)
+    (ids,) = model.tokenise_target(["die Taste"])
+    assert ids[-1] == model.eos_id
+    assert model.layout.prefix[-1] not in ids
+
+
+def test_an_unsupported_architecture_is_refused_by_name(tmp_path: Path) -> None:
+    config = transformers.BartConfig(
+        vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=1
+    )
+    config.save_pretrained(tmp_path)
+    with pytest.raises(KsterError, match=r"'bart' is not supported; supported are marian .* m2m_100"):
+        BaseModel.load(tmp_path)
+
+
+def test_pickled_weights_are_never_loaded(tiny_marian: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(tiny_marian, tmp_path / "copy")
+    network = transformers.MarianMTModel.from_pretrained(copy)
+    torch.save(network.state_dict(), copy / "pytorch_model.bin")
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(KsterError, match=r"no \.safetensors weights"):
+        BaseModel.load(copy)
+
+
+def test_wrong_paths_languages_and_devices_are_named(tiny_m2m100: Path, tmp_path: Path) -> None:
+    with pytest.raises(KsterError, match="no such model directory"):
+        BaseModel.load(tmp_path / "nowhere")
+    with pytest.raises(KsterError, match=r"no config\.json"):
+        BaseModel.load(tmp_path)
+    with pytest.raises(KsterError, match="target language 'klingon' is unknown"):
+        BaseModel.load(tiny_m2m100, target_lang="klingon")
+    with pytest.raises(KsterError, match="device 'tpu9' is unknown"):
+        BaseModel.load(tiny_m2m100, device="tpu9")
+    with pytest.raises(KsterError, match="neither a directory nor a model that could be fetched"):
+        BaseModel.load("nobody/nothing-at-all")
