@@ -1,0 +1,50 @@
+"""`python -m kster.training CONFIG`: training on a machine where the full command line is not installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import yaml
+
+from kster.errors import KsterError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m kster.training", description=__doc__)
+    parser.add_argument("config", help="YAML file; see recipes/example.yaml")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key")
+    parser.add_argument("--max-seconds", type=float, help="stop with a checkpoint after so long")
+    parser.add_argument("--prepare-only", action="store_true", help="prepare the data and stop")
+    options = parser.parse_args(arguments)
+    try:
+        from kster.training import train
+
+        report = train(
+            options.config,
+            overrides=parse_overrides(options.set),
+            prepare_only=options.prepare_only,
+            max_seconds=options.max_seconds,
+        )
+    except KsterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if report.finished:
+        print(f"finished in {report.seconds:.0f} s: {report.model}")
+    return 0
+
+
+def parse_overrides(items: list[str]) -> dict[str, Any]:
+    """["training.steps=100", …] → {"training.steps": 100, …}; values are read as YAML."""
+    overrides = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise KsterError(f"--set {item}: expected KEY=VALUE")
+        overrides[key] = yaml.safe_load(value)
+    return overrides
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Hugging Face Marian directories: a new configuration, an old checkpoint, the finished model."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import torch
+import transformers
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.training.network import Layout, check_trainable
+from kster.training.settings import ExportSettings, NetworkSettings, OptimisationSettings
+from kster.training.vocabulary import Vocabulary
+
+
+def new_config(
+    network: NetworkSettings, training: OptimisationSettings, vocabulary: Vocabulary
+) -> transformers.MarianConfig:
+    """The configuration of a network that is trained from scratch."""
+    encoder_layers, decoder_layers = network.depth
+    return transformers.MarianConfig(
+        vocab_size=vocabulary.size,
+        d_model=network.dimension,
+        encoder_layers=encoder_layers,
+        decoder_layers=decoder_layers,
+        encoder_attention_heads=network.heads,
+        decoder_attention_heads=network.heads,
+        encoder_ffn_dim=network.feed_forward,
+        decoder_ffn_dim=network.feed_forward,
+        max_position_embeddings=network.positions,
+        activation_function=network.activation,
+        dropout=training.dropout,
+        attention_dropout=training.attention_dropout,
+        activation_dropout=0.0,
+        scale_embedding=True,
+        share_encoder_decoder_embeddings=True,
+        tie_word_embeddings=True,
+        pad_token_id=vocabulary.pad_id,
+        eos_token_id=vocabulary.eos_id,
+        decoder_start_token_id=vocabulary.pad_id,
+        bos_token_id=None,
+        forced_eos_token_id=None,
+    )
+
+
+def load_init(
+    path: Path, training: OptimisationSettings
+) -> tuple[transformers.MarianConfig, dict[str, Tensor], Tensor]:
+    """(config, state, final logits bias) of a checkpoint to fine-tune, in float32 on the CPU."""
+    if not (path / "config.json").is_file():
+        raise KsterError(f"init: {path} is not a Hugging Face model directory (no config.json)")
+    check_trainable(transformers.AutoConfig.from_pretrained(path), str(path))
+    network = transformers.MarianMTModel.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
+    config = network.config
+    config.dropout, config.attention_dropout = training.dropout, training.attention_dropout
+    return config, network.state_dict(), network.final_logits_bias[0].clone()
+
+
+def build(
+    config: transformers.MarianConfig, layout: Layout, flat: Tensor, bias: Tensor | None, export: ExportSettings
+) -> transformers.MarianMTModel:
+    """A `transformers` network with these weights, on the CPU in float32, ready to generate."""
+    with torch.random.fork_rng(devices=[]):  # its own initial weights must not disturb the run's random numbers
+        network = transformers.MarianMTModel(config)
+    state = network.state_dict()
+    with torch.no_grad():
+        for name, view in layout.theirs(flat.float().cpu()):
+            state[name].copy_(view)
+        if bias is not None:
+            network.final_logits_bias.copy_(bias[None].cpu())
+    network.generation_config = transformers.GenerationConfig(
+        num_beams=export.num_beams,
+        length_penalty=export.length_penalty,
+        max_length=512,
+        bad_words_ids=[[config.pad_token_id]],
+        pad_token_id=config.pad_token_id,
+        eos_token_id=config.eos_token_id,
+        decoder_start_token_id=config.decoder_start_token_id,
+        forced_eos_token_id=None,
+    )
+    return network.eval()
+
+
+def export_directory(
+    directory: Path,
+    network: transformers.MarianMTModel,
+    vocabulary: Vocabulary,
+    languages: tuple[str, str],
+    export: ExportSettings,
+    *,
+    swap: bool,
+) -> None:
+    """Write the finished model; `directory` appears complete or not at all."""
+    partial = directory.with_name(f".{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    network.to(getattr(torch, export.dtype)).save_pretrained(partial)
+    vocabulary.save(partial, languages, swap=swap)
+    if directory.exists():
+        shutil.rmtree(directory)
+    partial.rename(directory)

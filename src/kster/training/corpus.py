@@ -1,0 +1,47 @@
+"""Line-aligned parallel text, plain or compressed."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO
+
+from kster.errors import KsterError
+
+
+def open_text(path: Path) -> IO[str]:
+    """A UTF-8 text file, decompressed according to its name (.xz, .gz)."""
+    if not path.is_file():
+        raise KsterError(f"there is no file {path}")
+    if path.suffix == ".xz":
+        return lzma.open(path, "rt", encoding="utf-8", newline="\n")
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="\n")
+    return path.open(encoding="utf-8", newline="\n")
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file without their ends; only \\n ends a line."""
+    with open_text(path) as file:
+        number = 0
+        try:
+            for number, line in enumerate(file, 1):  # noqa: B007
+                yield line.rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise KsterError(f"{path}, after line {number}: not UTF-8 ({error.reason})") from None
+        except (lzma.LZMAError, EOFError, gzip.BadGzipFile) as error:
+            raise KsterError(f"{path}, after line {number}: damaged compressed file ({error})") from None
+
+
+def read_parallel(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """The pairs of two line-aligned files."""
+    count = 0
+    for left, right in zip_longest(read_lines(source), read_lines(target)):
+        if left is None or right is None:
+            shorter = source if left is None else target
+            raise KsterError(f"{source} and {target} are not line-aligned: {shorter} ends after {count} lines")
+        count += 1
+        yield left, right

@@ -1,0 +1,75 @@
+"""The prepared directory: tokens of all sentences end to end, and where each sentence begins."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kster.errors import KsterError
+from kster.training.vocabulary import Vocabulary
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+SIDES = ("source", "target")
+
+
+@dataclass
+class Side:
+    """One language of a split: sentence i is tokens[offsets[i]:offsets[i + 1]], end of sentence included."""
+
+    tokens: np.ndarray  # (total,) uint16
+    offsets: np.ndarray  # (n + 1,) int32 or int64
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+
+@dataclass
+class PreparedData:
+    """What `prepare` wrote. Sides are in the order (source_lang, target_lang) of the settings."""
+
+    directory: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, directory: Path) -> PreparedData:
+        try:
+            manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise KsterError(f"{directory} holds no prepared data: {error}") from None
+        if manifest.get("format") != FORMAT:
+            raise KsterError(
+                f"{directory} holds prepared data of format {manifest.get('format')}, this version reads "
+                f"{FORMAT}: prepare them again into another directory"
+            )
+        return cls(directory, manifest)
+
+    def split(self, name: str, *, swap: bool = False) -> tuple[Side, Side]:
+        """(translated from, translated into) of "train" or "dev", memory-mapped."""
+        sides = [
+            Side(
+                np.load(self.directory / f"{name}.{side}.tokens.npy", mmap_mode="r"),
+                np.load(self.directory / f"{name}.{side}.offsets.npy", mmap_mode="r"),
+            )
+            for side in SIDES
+        ]
+        return (sides[1], sides[0]) if swap else (sides[0], sides[1])
+
+    def dev_text(self, *, swap: bool = False) -> tuple[list[str], list[str]]:
+        texts = [
+            (self.directory / f"dev.{side}.txt").read_text(encoding="utf-8").splitlines() for side in SIDES
+        ]
+        return (texts[1], texts[0]) if swap else (texts[0], texts[1])
+
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.load(self.directory / "tokenizer")
+
+    @property
+    def corpus_sizes(self) -> list[int]:
+        """Training pairs of each corpus; they lie one after the other in the arrays."""
+        return [int(corpus["pairs"]) for corpus in self.manifest["corpora"]]

@@ -1,0 +1,50 @@
+"""Plain lines on the screen and in log.txt, and TensorBoard event files where it is installed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+
+class Progress:
+    """Says what happens; only the first process of a run speaks."""
+
+    def __init__(self, directory: Path, *, quiet: bool = False, tensorboard: bool = True) -> None:
+        self.quiet = quiet
+        self._file: Any = None
+        self._events: Any = None
+        if quiet:
+            return
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file = (directory / "log.txt").open("a", encoding="utf-8")
+        if tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+
+                self._events = SummaryWriter(str(directory / "tensorboard"))
+            except ImportError:
+                self.say("tensorboard is not installed: progress goes to log.txt only")
+
+    def say(self, line: str) -> None:
+        if not self.quiet:
+            print(line, flush=True)
+            self._file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+            self._file.flush()
+
+    def scalars(self, step: int, values: dict[str, float]) -> None:
+        if self._events is not None:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        if self._events is not None:
+            self._events.close()
+        if self._file is not None:
+            self._file.close()
+
+
+def clock(seconds: float) -> str:
+    """3725 → 1:02:05."""
+    whole = max(0, round(seconds))
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"

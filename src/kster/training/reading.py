@@ -1,0 +1,99 @@
+"""YAML values into dataclasses, with messages that name the file, the key and what is accepted."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from kster.errors import KsterError
+
+T = TypeVar("T")
+
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "nothing"}
+
+
+def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> T:
+    """An instance of the dataclass `kind` from a mapping; unknown, missing and ill-typed keys are errors."""
+    if not isinstance(content, Mapping):
+        raise KsterError(f"{file}: {key}: expected keys and values, found {_describe(content)}")
+    hints = get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in content:
+        if name not in fields:
+            raise KsterError(f"{file}: unknown key {_join(key, str(name))!r}{_suggest(str(name), list(fields))}")
+    values = {}
+    for name, field in fields.items():
+        place = _join(key, name)
+        if name in content:
+            values[name] = _read_value(hints[name], content[name], file=file, key=place)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise KsterError(f"{file}: the key {place!r} is missing")
+    return kind(**values)
+
+
+def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return read_dataclass(hint, value if value is not None else {}, file=file, key=key)  # type: ignore[arg-type]
+    origin = get_origin(hint)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise KsterError(f"{file}: {key}: expected a list, found {_describe(value)}")
+        inner = get_args(hint)[0]
+        return tuple(_read_value(inner, item, file=file, key=f"{key}.{i}") for i, item in enumerate(value))
+    if origin in (Union, types.UnionType):
+        for choice in get_args(hint):
+            if _fits(choice, value):
+                return _read_value(choice, value, file=file, key=key)
+    elif _fits(hint, value):
+        return float(value) if hint is float else value
+    hinted = value if isinstance(value, str) else ""
+    near = _suggest(hinted, _choices(hint), listing=False) if _choices(hint) else ""
+    raise KsterError(f"{file}: {key}: expected {_expected(hint)}, found {_describe(value)}{near}")
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return any(value == choice and type(value) is type(choice) for choice in get_args(hint))
+    if isinstance(value, bool):
+        return hint is bool
+    if hint is float:
+        return isinstance(value, int | float)
+    return isinstance(value, hint)
+
+
+def _choices(hint: Any) -> list[str]:
+    if get_origin(hint) is Literal:
+        return [str(choice) for choice in get_args(hint)]
+    return [choice for part in get_args(hint) for choice in _choices(part)]
+
+
+def _expected(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(_choices(hint))
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_expected(part) for part in get_args(hint))
+    return _WORDS.get(hint, str(hint))
+
+
+def _describe(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "keys and values"
+    if isinstance(value, list):
+        return "a list"
+    return repr(value)
+
+
+def _suggest(name: str, accepted: list[str], *, listing: bool = True) -> str:
+    near = difflib.get_close_matches(name, accepted, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; accepted here: {', '.join(accepted)}" if listing else ""
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name

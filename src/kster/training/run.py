@@ -1,0 +1,264 @@
+"""`train`: from a configuration file to a Hugging Face directory, resuming whatever was begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch import Tensor
+
+from kster.training.batching import DeviceCorpus
+from kster.training.bleu import dev_bleu
+from kster.training.checkpoint import build, export_directory, load_init, new_config
+from kster.training.distributed import Workers
+from kster.training.loop import Position, Trainer, dev_loss, fast_attention
+from kster.training.network import Layout, Network, initialise
+from kster.training.prepare import prepare
+from kster.training.prepared import PreparedData
+from kster.training.progress import Progress
+from kster.training.settings import TrainSettings, expand, load_settings
+from kster.training.state import TrainingState, checkpoints, load_checkpoint
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """What a call of `train` came to."""
+
+    prepared: Path
+    model: Path | None  # the exported directory; None when the run is not finished
+    step: int
+    steps: int
+    finished: bool
+    dev: dict[str, float]  # "loss" (nats per target token) and, with sacrebleu, "bleu"
+    target_tokens: int  # trained on so far, repetitions included
+    seconds: float  # of this call
+
+
+def train(
+    config_path: str | Path,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    prepare_only: bool = False,
+    max_seconds: float | None = None,
+) -> TrainReport:
+    """Prepare the data, train, and export the model that `config_path` describes.
+
+    Continues from the newest checkpoint in `output` if there is one. overrides: dotted keys and their
+    values, which win over the file. max_seconds: stop with a checkpoint after so long; calling again
+    continues, and the model comes out as if nothing had happened. The model is exported to
+    `output`/model.
+    """
+    started = time.monotonic()
+    settings = load_settings(config_path, overrides)
+    workers = Workers.start(settings.device)
+    progress = Progress(
+        Path(settings.output), quiet=not workers.is_first, tensorboard=settings.report.tensorboard
+    )
+    try:
+        prepared = _prepare(settings, workers, progress)
+        if prepare_only:
+            return _report(settings, prepared, None, started)
+        run = _Run(settings, prepared, workers, progress)
+        finished = run.train(started + max_seconds if max_seconds is not None else None)
+        return _report(settings, prepared, run.trainer, started, model=run.export() if finished else None)
+    finally:
+        progress.close()
+        workers.stop()
+
+
+def _prepare(settings: TrainSettings, workers: Workers, progress: Progress) -> PreparedData:
+    if workers.is_first:
+        prepare(settings, progress.say)
+    workers.wait()
+    return prepare(settings, lambda line: None)
+
+
+def _report(
+    settings: TrainSettings,
+    prepared: PreparedData,
+    trainer: Trainer | None,
+    started: float,
+    model: Path | None = None,
+) -> TrainReport:
+    return TrainReport(
+        prepared=prepared.directory,
+        model=model,
+        step=trainer.state.step if trainer else 0,
+        steps=settings.training.steps,
+        finished=model is not None,
+        dev=dict(trainer.facts.get("dev", {})) if trainer else {},
+        target_tokens=trainer.target_tokens if trainer else 0,
+        seconds=time.monotonic() - started,
+    )
+
+
+class _Run:
+    """The parts of one run, put together."""
+
+    def __init__(
+        self, settings: TrainSettings, prepared: PreparedData, workers: Workers, progress: Progress
+    ) -> None:
+        self.settings, self.prepared, self.workers, self.progress = settings, prepared, workers, progress
+        self.swap = settings.direction == "swap"
+        self.vocabulary = prepared.vocabulary()
+        self.config, initial, self.bias = self._initial_weights()
+        self.layout = Layout(self.config)
+        device = workers.device
+        if initial is None:
+            flat = torch.empty(self.layout.size)
+            initialise(flat, self.layout, self.config, settings.seed)
+        else:
+            flat = torch.zeros(self.layout.size)
+            self.layout.load(flat, initial)
+        dtype = self._precision()
+        self.state = TrainingState(self.layout, settings.training, device=device, dtype=dtype)
+        self.state.start_from(flat)
+        bias = self.bias.to(device, dtype) if self.bias is not None else None
+        self.network = Network(self.config, device=device)
+        self.dev, train = (self._corpus(split) for split in ("dev", "train"))
+        repeats = [
+            (pairs, corpus.weight)
+            for pairs, corpus in zip(prepared.corpus_sizes, settings.corpora, strict=True)
+        ]
+        facts = {"prepared": prepared.manifest["hash"], "settings": _deciding(settings)}
+        self.trainer = Trainer(
+            settings, self.network, self.state, bias, train, repeats, workers, progress, dict(facts)
+        )
+        self.evaluations = 0
+        self._resume(facts)
+        if self._compiles():
+            self._compile(train)
+
+    def _initial_weights(
+        self,
+    ) -> tuple[transformers.MarianConfig, dict[str, Tensor] | None, Tensor | None]:
+        if self.settings.init is None:
+            return new_config(self.settings.network, self.settings.training, self.vocabulary), None, None
+        config, state, bias = load_init(expand(self.settings.init, "init"), self.settings.training)
+        return config, state, bias if bias.any() else None
+
+    def _precision(self) -> torch.dtype:
+        wanted = self.settings.training.precision
+        if wanted == "auto":
+            wanted = "bfloat16" if self.workers.device.type == "cuda" else "float32"
+        return torch.bfloat16 if wanted == "bfloat16" else torch.float32
+
+    def _compiles(self) -> bool:
+        wanted = self.settings.training.compile
+        return self.workers.device.type == "cuda" if wanted == "auto" else wanted is True
+
+    def _compile(self, train: DeviceCorpus) -> None:
+        """Try compiled layers on real batches; a machine where they do not work trains without them."""
+        self.network.compile()
+        size = min(len(train), 64)
+        try:
+            for pairs in (np.arange(size), np.arange(len(train) - size, len(train))):
+                with fast_attention():
+                    batch = train.gather(pairs)
+                    self.network.states(self.state.weights, batch, training=True).sum().backward()
+        except Exception as error:  # compilers fail in many ways, none of them worth a failed run
+            self.network.use_eager()
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            self.progress.say(f"torch.compile does not work here, training without it: {reason}")
+        self.state.gradient().zero_()
+
+    def _corpus(self, split: str) -> DeviceCorpus:
+        return DeviceCorpus(
+            self.prepared.split(split, swap=self.swap),
+            pad_id=self.config.pad_token_id,
+            start_id=self.config.decoder_start_token_id,
+            device=self.workers.device,
+        )
+
+    def _resume(self, facts: dict[str, Any]) -> None:
+        found = checkpoints(self.trainer.checkpoints)
+        if not found:
+            return
+        saved = load_checkpoint(self.state, found[-1], facts)
+        self.trainer.position = Position(saved["epoch"], saved["batch"])
+        self.trainer.target_tokens = saved["target_tokens"]
+        self.trainer.facts["dev"] = saved.get("dev", {})
+        self.progress.say(f"continuing from {found[-1]} at step {self.state.step:,}")
+
+    def train(self, deadline: float | None) -> bool:
+        """True when the last step is done."""
+        settings, counts = self.settings, self.prepared.manifest["train"]
+        parameters = sum(weight.size for weight in self.layout.weights)
+        self.progress.say(
+            f"{' → '.join(settings.languages)}: {parameters:,} parameters, {counts['pairs']:,} pairs, "
+            f"{settings.training.steps:,} steps of {settings.training.batch_tokens:,} tokens on "
+            f"{self.workers.count} × {self.workers.device.type}"
+        )
+        finished = self.trainer.run(deadline=deadline, evaluate=self._evaluate)
+        if not finished:
+            self.progress.say(
+                f"stopped at step {self.state.step:,} of {settings.training.steps:,} with a checkpoint; "
+                f"the same command continues"
+            )
+        return finished
+
+    def _evaluate(self) -> dict[str, float]:
+        report, last = self.settings.report, self.state.step >= self.settings.training.steps
+        self.evaluations += 1
+        values = {
+            "loss": dev_loss(
+                self.network,
+                self.state,
+                self.trainer.bias,
+                self.dev,
+                pairs=report.dev_pairs,
+                batch_tokens=self.settings.training.batch_tokens,
+            )
+        }
+        due = last or (report.bleu_every > 0 and self.evaluations % report.bleu_every == 0)
+        if due and report.bleu_every >= 0:
+            bleu = dev_bleu(
+                self._built().to(self.workers.device),
+                self.vocabulary,
+                *self.prepared.dev_text(swap=self.swap),
+                pairs=report.dev_pairs,
+                swap=self.swap,
+                say=self.progress.say,
+            )
+            if bleu is not None:
+                values["bleu"] = bleu
+        return values
+
+    def _built(self) -> transformers.MarianMTModel:
+        return build(self.config, self.layout, self.state.average, self.bias, self.settings.export)
+
+    def export(self) -> Path:
+        """Write the averaged weights as a Hugging Face directory."""
+        directory = Path(self.settings.output) / "model"
+        if self.workers.is_first:
+            export_directory(
+                directory,
+                self._built(),
+                self.vocabulary,
+                self.settings.languages,
+                self.settings.export,
+                swap=self.swap,
+            )
+            self.progress.say(f"model written to {directory}")
+        self.workers.wait()
+        return directory
+
+
+def _deciding(settings: TrainSettings) -> dict[str, Any]:
+    """The settings that decide the model; a checkpoint made with others is not continued."""
+    training = asdict(settings.training)
+    training.pop("compile")
+    training["betas"] = list(training["betas"])
+    return {
+        "training": training,
+        "network": asdict(settings.network) if settings.init is None else settings.init,
+        "weights": [corpus.weight for corpus in settings.corpora],
+        "direction": settings.direction,
+        "seed": settings.seed,
+    }

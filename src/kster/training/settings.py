@@ -1,0 +1,288 @@
+"""What a training run is told: one YAML file, read into dataclasses.
+
+`recipes/example.yaml` documents every key. Paths of corpora are relative to `data`, all other paths to
+the current directory; `${NAME}` stands for an environment variable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from kster.errors import KsterError
+from kster.training.reading import read_dataclass
+
+PRESETS: dict[str, dict[str, int]] = {
+    "transformer-base": {"encoder_layers": 6, "decoder_layers": 6},  # the paper's base model
+    "small": {"encoder_layers": 6, "decoder_layers": 2},  # most of the quality, a third of the decoding time
+}
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """One line-aligned parallel text."""
+
+    source: str
+    target: str
+    name: str | None = None  # used in reports; the source path when absent
+    weight: float = 1.0  # how often each pair is seen per epoch; 0.5 draws a new half every epoch
+    reverse: bool = False  # the files are given the other way round
+
+    @property
+    def label(self) -> str:
+        return self.name or self.source
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The files in the languages (source_lang, target_lang)."""
+        return (self.target, self.source) if self.reverse else (self.source, self.target)
+
+
+@dataclass(frozen=True)
+class CleaningSettings:
+    """Which training pairs are left out."""
+
+    min_characters: int = 1
+    max_characters: int = 1500
+    max_length_ratio: float = 2.5  # of characters, after adding 15 to both sides
+    max_tokens: int = 200  # after tokenisation, end of sentence included
+    max_copied_words: int = 3  # a target equal to its source is kept up to this many words (names, codes)
+    language_identity: bool = True
+    duplicates: bool = True
+    held_out: tuple[str, ...] = ()  # text files whose sentences must not be trained on (tests)
+
+
+@dataclass(frozen=True)
+class VocabularySettings:
+    """The joint subword vocabulary."""
+
+    size: int = 16000  # end of sentence, unknown, 256 bytes and padding included
+    sample: int = 2_000_000  # lines it is learned from, both languages together
+    reuse: str | None = None  # a directory with source.spm, target.spm and vocab.json
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The shape of a network that is trained from scratch; ignored when `init` is given."""
+
+    preset: Literal["transformer-base", "small"] = "transformer-base"
+    encoder_layers: int | None = None  # the preset's when absent
+    decoder_layers: int | None = None
+    dimension: int = 512
+    feed_forward: int = 2048
+    heads: int = 8
+    activation: Literal["relu", "swish", "gelu"] = "relu"
+    positions: int = 512  # longest sentence in tokens
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        preset = PRESETS[self.preset]
+        return (
+            self.encoder_layers if self.encoder_layers is not None else preset["encoder_layers"],
+            self.decoder_layers if self.decoder_layers is not None else preset["decoder_layers"],
+        )
+
+
+@dataclass(frozen=True)
+class OptimisationSettings:
+    """The training loop."""
+
+    steps: int = 13_000
+    batch_tokens: int = 40_000  # padded tokens of the longer side, over all processes
+    learning_rate: float = 1e-3  # at its peak
+    warmup_steps: int = 1_500
+    decay: Literal["linear", "cosine", "inverse-sqrt"] = "linear"
+    betas: tuple[float, ...] = (0.9, 0.98)
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0  # 0 switches clipping off
+    label_smoothing: float = 0.1
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    average_decay: float = 0.9995  # exponential moving average of the weights; 0 keeps the last weights
+    chunk_pairs: int = 2_000_000  # pairs sorted by length together
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"  # auto: bfloat16 on a GPU
+    compile: bool | Literal["auto"] = False  # torch.compile of the layers; auto: on a GPU
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """Progress, evaluation and checkpoints."""
+
+    log_every: int = 100
+    dev_every: int = 1_000
+    dev_pairs: int = 3_000
+    bleu_every: int = 0  # in dev evaluations; 0: only at the end; -1: never
+    checkpoint_every: int = 2_000
+    checkpoint_seconds: float = 0.0  # additionally every so many seconds; 0: never
+    keep_checkpoints: int = 2
+    tensorboard: bool = True
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """The finished Hugging Face directory."""
+
+    dtype: Literal["float16", "bfloat16", "float32"] = "float16"
+    num_beams: int = 4
+    length_penalty: float = 0.6
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """A whole configuration file."""
+
+    source_lang: str
+    target_lang: str
+    prepared: str
+    output: str
+    corpora: tuple[CorpusSettings, ...]
+    dev: CorpusSettings
+    data: str = "."
+    direction: Literal["forward", "swap"] = "forward"  # swap: train target_lang → source_lang
+    init: str | None = None  # a Hugging Face Marian directory to fine-tune
+    seed: int = 1
+    device: str = "auto"
+    cleaning: CleaningSettings = field(default_factory=CleaningSettings)
+    vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    training: OptimisationSettings = field(default_factory=OptimisationSettings)
+    report: ReportSettings = field(default_factory=ReportSettings)
+    export: ExportSettings = field(default_factory=ExportSettings)
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """(translated from, translated into), after `direction`."""
+        pair = (self.source_lang, self.target_lang)
+        return pair if self.direction == "forward" else (pair[1], pair[0])
+
+    @property
+    def vocabulary_directory(self) -> Path | None:
+        """Where the vocabulary is taken from; None: it is learned. Fine-tuning keeps the model's own."""
+        given = self.vocabulary.reuse or self.init
+        return expand(given, "vocabulary.reuse" if self.vocabulary.reuse else "init") if given else None
+
+    def preparation(self) -> dict[str, Any]:
+        """The settings that decide what the prepared data look like (`direction` and weights do not)."""
+        return {
+            "source_lang": self.source_lang,
+            "target_lang": self.target_lang,
+            "corpora": [list(corpus.sides) for corpus in self.corpora],
+            "dev": list(self.dev.sides),
+            "cleaning": json.loads(json.dumps(asdict(self.cleaning))),
+            "vocabulary": vocabulary_identity(self.vocabulary_directory) or asdict(self.vocabulary),
+        }
+
+    def preparation_hash(self) -> str:
+        return hashlib.sha256(json.dumps(self.preparation(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def corpus_path(self, name: str) -> Path:
+        return expand(self.data, "data") / expand(name, "corpora")
+
+
+def vocabulary_identity(directory: Path | None) -> dict[str, str] | None:
+    """The content of a given vocabulary as hashes, so that a copy of it elsewhere is the same one."""
+    if directory is None:
+        return None
+    names = ("source.spm", "target.spm", "vocab.json")
+    missing = [name for name in names if not (directory / name).is_file()]
+    if missing:
+        raise KsterError(
+            f"{directory} is not a Marian vocabulary: {', '.join(missing)} missing "
+            f"(needed: {', '.join(names)}); nothing was written"
+        )
+    return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
+
+
+def expand(text: str, key: str) -> Path:
+    """`text` as a path, with environment variables and ~ filled in."""
+    for match in re.finditer(r"\$\{(\w+)\}", text):
+        if match[1] not in os.environ:
+            raise KsterError(
+                f"{key}: the environment variable {match[1]} is not set (value: {text!r}); "
+                f"set it or pass another value with --set {key}=…"
+            )
+    return Path(os.path.expandvars(text)).expanduser()
+
+
+def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> TrainSettings:
+    """Read and check a configuration file.
+
+    `overrides` maps dotted keys ("training.steps", "corpora.0.weight") to values and wins over the file.
+    """
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise KsterError(f"there is no configuration file {path}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise KsterError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise KsterError(f"{path}: expected keys and values, found {type(content).__name__}")
+    for key, value in (overrides or {}).items():
+        _override(content, key, value)
+    settings = read_dataclass(TrainSettings, content, file=str(path))
+    _check(settings, str(path))
+    return settings
+
+
+def with_steps(settings: TrainSettings, steps: int) -> TrainSettings:
+    """The same run with another number of steps (for a caller that has measured its throughput)."""
+    return replace(settings, training=replace(settings.training, steps=steps))
+
+
+def _override(content: dict[str, Any], key: str, value: Any) -> None:
+    node: Any = content
+    *parents, last = key.split(".")
+    try:
+        for part in parents:
+            if isinstance(node, list):
+                node = node[int(part)]
+            else:
+                if node.get(part) is None:
+                    node[part] = {}
+                node = node[part]
+        if isinstance(node, list):
+            node[int(last)] = value
+        else:
+            node[last] = value
+    except (ValueError, IndexError, AttributeError, TypeError):
+        raise KsterError(f"--set {key}: there is no such place in the configuration") from None
+
+
+def _check(settings: TrainSettings, file: str) -> None:
+    """Values that have the right type but make no sense."""
+    training, network, cleaning = settings.training, settings.network, settings.cleaning
+    problems = {
+        "corpora": not settings.corpora and "at least one corpus is needed",
+        "source_lang": settings.source_lang == settings.target_lang and "must differ from target_lang",
+        "training.steps": training.steps < 1 and "must be at least 1",
+        "training.batch_tokens": training.batch_tokens < cleaning.max_tokens
+        and f"must hold the longest sentence (cleaning.max_tokens = {cleaning.max_tokens})",
+        "training.betas": len(training.betas) != 2 and "expects two numbers",
+        "training.learning_rate": training.learning_rate <= 0 and "must be positive",
+        "training.label_smoothing": not 0 <= training.label_smoothing < 1 and "must be in [0, 1)",
+        "training.dropout": not 0 <= training.dropout < 1 and "must be in [0, 1)",
+        "training.attention_dropout": not 0 <= training.attention_dropout < 1 and "must be in [0, 1)",
+        "training.average_decay": not 0 <= training.average_decay < 1 and "must be in [0, 1)",
+        "network.heads": network.dimension % network.heads != 0 and "must divide network.dimension",
+        "network.positions": network.positions < cleaning.max_tokens
+        and f"must be at least cleaning.max_tokens = {cleaning.max_tokens}",
+        "vocabulary.size": not 300 <= settings.vocabulary.size <= 65535 and "must be in [300, 65535]",
+        "report.log_every": settings.report.log_every < 1 and "must be at least 1",
+        "report.dev_every": settings.report.dev_every < 1 and "must be at least 1",
+        "report.checkpoint_every": settings.report.checkpoint_every < 1 and "must be at least 1",
+        "report.keep_checkpoints": settings.report.keep_checkpoints < 1 and "must be at least 1",
+    }
+    for i, corpus in enumerate(settings.corpora):
+        problems[f"corpora.{i}.weight"] = corpus.weight < 0 and "must not be negative"
+    for key, problem in problems.items():
+        if problem:
+            raise KsterError(f"{file}: {key}: {problem}")
