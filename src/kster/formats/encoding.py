@@ -67,9 +67,9 @@ def detect_encoding(head: bytes, declared: str | None = None) -> str:
             return codec
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if even + odd and (not _is_utf8(head) or (even + odd) * 10 >= len(head)):
-        if even == 0:
+        if odd > 2 * even:  # some on the other side are characters such as U+4E00
             return "utf-16-le"
-        if odd == 0:
+        if even > 2 * odd:
             return "utf-16-be"
     if declared is None or re.fullmatch(r"(?i)utf-?(16|32)([lb]e)?|ucs-?[24]", declared):
         return "utf-8"

@@ -32,7 +32,7 @@ _SHORT_CODES = (
 _SHORT = dict(entry.split("=") for entry in _SHORT_CODES.split())
 # Written Chinese is told apart by script, but most files name a region instead.
 _CHINESE_SCRIPTS = {"CN": "HANS", "SG": "HANS", "TW": "HANT", "HK": "HANT", "MO": "HANT"}
-_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+_CODE = re.compile(r"(?:[A-Za-z]{2,3}|x)(?:[-_][A-Za-z0-9]{2,8})*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ _BATCH = 500  # entries given to polib at a time
 _CHARSET = re.compile(rb"charset=([A-Za-z][\w.-]*)")
 # A line of an entry: a keyword with a string, or the continuation of a string, closed on the same line.
 _STRING_LINE = re.compile(
-    r'\s*(?:#~\s*)?(?P<keyword>msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d\])?\s*"(?:[^"\\]|\\.)*"\s*'
+    r'\s*(?:#~\s*)?(?:msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d\])?\s*"(?:[^"\\]|\\.)*"\s*'
 )
+_KEYWORD = re.compile(r"\s*(?:#~\s*)?(msgctxt|msgid|msgstr)\b")  # also in a line that is otherwise broken
 _COMMENT = re.compile(r"\s*#(?!,|~[^|])")  # any comment but flags and obsolete entries
 
 
@@ -165,19 +166,19 @@ def _entries(path: Path) -> Iterator[_Entry]:
             continue
         if not line.strip() or _COMMENT.match(line):
             continue
-        string = _STRING_LINE.fullmatch(line)
-        keyword = string["keyword"] if string else None
-        starts = keyword in ("msgctxt", "msgid") or line.lstrip().startswith("#,")
-        if starts and entry.complete:
+        flags = line.lstrip().startswith("#,")
+        found = _KEYWORD.match(line)
+        keyword = found.group(1) if found else None
+        if entry.complete and (flags or keyword in ("msgctxt", "msgid")):
             yield entry
             entry = _Entry(line=number)
         if not entry.lines:
             entry.line = number
-        if string is None and not line.lstrip().startswith("#,"):
+        if not flags and not _STRING_LINE.fullmatch(line):
             entry.problem = entry.problem or f"line {number} is neither a comment nor a quoted PO string"
         elif problem := _raw_character(line):
             entry.problem = entry.problem or f"line {number} {problem}"
-        entry.complete = entry.complete or (keyword or "").startswith("msgstr")
+        entry.complete = entry.complete or keyword == "msgstr"
         entry.lines.append(line.strip())
     if entry.lines:
         if not entry.complete:

@@ -75,15 +75,16 @@ def _header(
     path: Path, cells: Sequence[str], source_lang: str | None, target_lang: str | None
 ) -> _Columns | None:
     names = [cell.strip() for cell in cells]
+    has_ids = "id" in map(str.lower, names)  # also Indonesian, but then it is a wanted language
     chosen = best_two(
-        [_rank(name, ("source", "src"), source_lang) for name in names],
-        [_rank(name, ("target", "tgt"), target_lang) for name in names],
+        [_rank(name, ("source", "src"), source_lang, has_ids) for name in names],
+        [_rank(name, ("target", "tgt"), target_lang, has_ids) for name in names],
     )
-    id = next((i for i, name in enumerate(names) if name.lower() == "id"), None)
     if chosen:
+        id = next((i for i, name in enumerate(names) if name.lower() == "id" and i not in chosen), None)
         return _Columns(*chosen, id=id, count=len(cells))
-    languages = [name for i, name in enumerate(names) if i != id]
-    if id is not None and all(looks_like_code(name) for name in languages):
+    languages = [name for name in names if name.lower() != "id"]
+    if has_ids and all(looks_like_code(name) for name in languages):
         raise KsterError(
             f"{path}, line 1: the header has no columns for {source_lang} and {target_lang}. "
             f"Languages found: {', '.join(languages)}"
@@ -91,10 +92,16 @@ def _header(
     return None
 
 
-def _rank(name: str, words: Sequence[str], language: str | None) -> int:
+def _rank(name: str, words: Sequence[str], language: str | None, has_ids: bool) -> int:
+    """How well a column's name says that it is the wanted one. If no language is wanted, any will do in a
+    row that is a header beyond doubt."""
     if name.lower() in words:
         return 3
-    return match_rank(language, name) if language and looks_like_code(name) else 0
+    if not looks_like_code(name):
+        return 0
+    if language is None:
+        return int(has_ids and name.lower() != "id")
+    return match_rank(language, name)
 
 
 def _tsv_rows(path: Path) -> Iterator[Row]:

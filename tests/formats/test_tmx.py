@@ -1,0 +1,75 @@
+import pytest
+
+from formats.conftest import read, tmx, tu
+from kster.formats import Pair, write_pairs
+
+
+@pytest.mark.parametrize(
+    ("segment", "stripped", "kept"),
+    [
+        ("a <bpt i='1'>&lt;b></bpt>bold<ept i='1'>&lt;/b></ept> word", "a bold word", "a <b>bold</b> word"),
+        ("Hello <ph>{0}</ph> world", "Hello world", "Hello {0} world"),
+        (
+            "<ph x='1'/> starts and ends <ph x='2'/>",
+            "starts and ends",
+            '<ph id="1"/> starts and ends <ph id="2"/>',
+        ),
+        ("half <it pos='begin'>&lt;i></it>open", "half open", "half <i>open"),
+        ("old <ut>{\\b}</ut>style", "old style", "old {\\b}style"),
+        ("a <hi>marked <hi>word</hi></hi> here", "a marked word here", "a marked word here"),
+        ("note<ph>&lt;fn><sub>a footnote</sub>&lt;/fn></ph>.", "note.", "note<fn>a footnote</fn>."),
+        ("two  spaces <!-- and a comment -->stay", "two  spaces stay", "two  spaces stay"),
+    ],
+)
+def test_inline_codes_are_stripped_or_kept(put, segment: str, stripped: str, kept: str) -> None:
+    path = put("a.tmx", tmx(tu(segment, "x")))
+    assert read(path)[0][0].source == stripped
+    assert read(path, tags="keep")[0][0].source == kept
+
+
+def test_the_unit_id_is_kept(put) -> None:
+    assert read(put("a.tmx", tmx(tu("a", "b", id="unit 1"))))[0] == [Pair("a", "b", "unit 1")]
+
+
+def test_the_lang_attribute_of_early_versions_is_read(put) -> None:
+    path = put("a.tmx", tmx(tu("a", "b").replace("xml:lang", "lang")))
+    assert read(path)[0] == [Pair("a", "b")]
+
+
+def test_a_default_namespace_makes_no_difference(put) -> None:
+    content = tmx(tu("a", "b")).replace(
+        '<tmx version="1.4">', '<tmx version="1.4" xmlns="http://www.lisa.org/tmx14">'
+    )
+    assert read(put("a.tmx", content))[0] == [Pair("a", "b")]
+
+
+def test_empty_sides_and_missing_segments_are_rejected_with_line_and_unit(put) -> None:
+    broken = '<tu tuid="no seg"><tuv xml:lang="en"/><tuv xml:lang="de"><seg>x</seg></tuv></tu>'
+    path = put("a.tmx", tmx(tu("a", "b"), tu("c", " ", id="2"), tu("", "d", id="3"), broken, "<tu/>"))
+    pairs, rejections = read(path)
+    assert pairs == [Pair("a", "b")]
+    assert [(r.file, r.line, r.unit) for r in rejections] == [
+        (str(path), 5, "2"),
+        (str(path), 6, "3"),
+        (str(path), 7, "no seg"),
+        (str(path), 8, None),
+    ]
+    reasons = [r.reason for r in rejections]
+    assert reasons[:3] == ["untranslated", "empty source", "empty source"]
+    assert "has no language" in reasons[3]
+
+
+def test_line_numbers_are_right_far_into_a_file(put) -> None:
+    path = put("a.tmx", tmx(*[tu("a", "b")] * 70_000, tu("\x01", "b")))
+    assert read(path)[1][0].line == 70_004
+
+
+def test_a_file_without_units_gives_nothing(put) -> None:
+    assert read(put("a.tmx", tmx())) == ([], [])
+
+
+def test_what_is_written_declares_version_and_languages(tmp_path) -> None:
+    assert write_pairs(tmp_path / "a.tmx", [Pair("a", "b")], "en-GB", "de") == 1
+    text = (tmp_path / "a.tmx").read_text(encoding="utf-8")
+    assert '<tmx version="1.4">' in text
+    assert 'srclang="en-GB"' in text
