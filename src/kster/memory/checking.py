@@ -9,6 +9,7 @@ import numpy as np
 
 from kster.errors import KsterError
 from kster.memory.shards import MappedEntries
+from kster.memory.spans import Spans
 from kster.memory.store import Store, checksum_of
 
 
@@ -20,7 +21,7 @@ def problems_of(store: Store) -> list[str]:
                 damage = [row[0] for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
                 state, spans = database.state(), database.spans()
                 found = [f"memory.sqlite: {text}" for text in damage]
-                short = store.files(state.epoch).problems(state.entry_count)
+                short = store.files(state.epoch).problems(state.row_count)
                 if short and database_has_moved(store, state.epoch):
                     continue  # a compaction replaced the files meanwhile
                 if short:
@@ -33,9 +34,7 @@ def problems_of(store: Store) -> list[str]:
         except KsterError as error:
             return [str(error)]
         vocabulary_size = store.description.vocabulary_size
-        return (
-            found + list(_order(spans, state.entry_count)) + list(_contents(entries, spans, vocabulary_size))
-        )
+        return found + list(_order(spans, state.row_count)) + list(_contents(entries, spans, vocabulary_size))
 
 
 def database_has_moved(store: Store, epoch: int) -> bool:
@@ -43,22 +42,24 @@ def database_has_moved(store: Store, epoch: int) -> bool:
         return database.state().epoch != epoch
 
 
-def _order(spans: np.ndarray, entry_count: int) -> Iterator[str]:
-    """Every entry must belong to exactly one segment."""
+def _order(spans: Spans, rows: int) -> Iterator[str]:
+    """Every row must belong to exactly one segment."""
     expected = 0
-    for segment, first, count in spans[:, :3].tolist():
+    columns = (spans.segment_ids, spans.first_rows, spans.counts)
+    for segment, first, count in zip(*(column.tolist() for column in columns), strict=True):
         if first != expected:
-            yield f"segment {segment}: starts at entry {first}, not {expected}"
+            yield f"segment {segment}: starts at row {first}, not {expected}"
         if count < 1:
             yield f"segment {segment}: has no entries"
         expected = first + count
-    if expected != entry_count:
-        yield f"{entry_count} entries are recorded, segments have {expected}"
+    if expected != rows:
+        yield f"{rows} entries are recorded, segments have {expected}"
 
 
-def _contents(entries: MappedEntries, spans: np.ndarray, vocabulary_size: int) -> Iterator[str]:
-    for segment, first, count, checksum in spans[:, :4].tolist():
-        if not 0 <= first <= first + count <= entries.count:
+def _contents(entries: MappedEntries, spans: Spans, vocabulary_size: int) -> Iterator[str]:
+    columns = (spans.segment_ids, spans.first_rows, spans.counts, spans.checksums)
+    for segment, first, count, checksum in zip(*(column.tolist() for column in columns), strict=True):
+        if not 0 <= first < first + count <= entries.count:
             continue  # said by _order
         keys, values = entries.keys(first, first + count), entries.values[first : first + count]
         if checksum_of(keys, values) != checksum:

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from kster.memory.segment import Segment, pair_hash, target_group
+from kster.memory.spans import Spans
 
 FILE = "memory.sqlite"
 
@@ -22,7 +20,8 @@ CREATE TABLE segments (
     origin TEXT,
     unit TEXT,
     created TEXT NOT NULL,
-    first_entry INTEGER NOT NULL,
+    first_entry INTEGER NOT NULL,          -- id of its first entry; never used twice
+    first_row INTEGER NOT NULL,            -- where that entry lies in the entry files
     entry_count INTEGER NOT NULL,
     checksum INTEGER NOT NULL,             -- crc32 of its keys' bytes followed by its values' bytes
     pair_hash INTEGER NOT NULL,
@@ -36,9 +35,10 @@ CREATE INDEX by_generation ON segments (generation);
 CREATE TABLE state (
     generation INTEGER NOT NULL,           -- grows with every commit
     epoch INTEGER NOT NULL,                -- which set of entry files counts; grows with every compaction
-    entry_count INTEGER NOT NULL           -- entries in those files, removed ones included
+    row_count INTEGER NOT NULL,            -- entries in those files, removed ones included
+    next_entry INTEGER NOT NULL            -- the next entry's id
 );
-INSERT INTO state VALUES (0, 0, 0);
+INSERT INTO state VALUES (0, 0, 0, 0);
 """
 COLUMNS = "id, source, target, created, origin, unit"
 PAGE = 1_000  # rows or ids a query; SQLite limits the parameters of a statement
@@ -48,7 +48,8 @@ PAGE = 1_000  # rows or ids a query; SQLite limits the parameters of a statement
 class State:
     generation: int
     epoch: int
-    entry_count: int
+    row_count: int
+    next_entry: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +88,16 @@ class Database:
         return self.execute("PRAGMA data_version").fetchone()[0]
 
     def state(self) -> State:
-        return State(*self.execute("SELECT generation, epoch, entry_count FROM state").fetchone())
+        return State(*self.execute("SELECT generation, epoch, row_count, next_entry FROM state").fetchone())
 
-    def spans(self, since: int = -1) -> npt.NDArray[np.int64]:
-        """(s, 6) id, first entry, entry count, checksum, target group, removed; changed after `since`."""
+    def spans(self, since: int = -1) -> Spans:
+        """The segments that changed after generation `since`, in the order of their entries."""
         rows = self.execute(
-            "SELECT id, first_entry, entry_count, checksum, target_group, removed FROM segments "
+            "SELECT id, first_entry, first_row, entry_count, checksum, target_group, removed FROM segments "
             "WHERE generation > ? ORDER BY id",
             (since,),
         ).fetchall()
-        return np.array(rows, np.int64).reshape(-1, 6)
+        return Spans.of(rows)
 
     def counts(self) -> tuple[int, int]:
         """(live, removed) segments."""
@@ -147,13 +148,16 @@ class Database:
 
     # Writing, inside the caller's transaction ----------------------------------------------------
 
-    def insert(self, new: NewSegment, first: int, count: int, checksum: int, generation: int) -> Segment:
+    def insert(
+        self, new: NewSegment, first_entry: int, first_row: int, count: int, checksum: int, generation: int
+    ) -> Segment:
         cursor = self.execute(
-            "INSERT INTO segments (source, target, origin, unit, created, first_entry, entry_count, "
-            "checksum, pair_hash, target_group, generation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO segments (source, target, origin, unit, created, first_entry, first_row, "
+            "entry_count, checksum, pair_hash, target_group, generation) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *(new.source, new.target, new.origin, new.unit, new.created, first, count, checksum),
-                *(pair_hash(new.source, new.target), target_group(new.target), generation),
+                *(new.source, new.target, new.origin, new.unit, new.created, first_entry, first_row, count),
+                *(checksum, pair_hash(new.source, new.target), target_group(new.target), generation),
             ),
         )
         assert cursor.lastrowid is not None
@@ -164,12 +168,12 @@ class Database:
             "UPDATE segments SET removed = 1, generation = ? WHERE id = ?", [(generation, i) for i in ids]
         )
 
-    def drop_removed(self, first_entries: Iterable[tuple[int, int]], generation: int) -> None:
-        """Forget removed segments; give the others the (first entry, segment id) of the new files."""
+    def drop_removed(self, first_rows: Iterable[tuple[int, int]], generation: int) -> None:
+        """Forget removed segments; give the others the (first row, segment id) of the new files."""
         self.execute("DELETE FROM segments WHERE removed = 1")
         self.connection.executemany(
-            "UPDATE segments SET first_entry = ?, generation = ? WHERE id = ?",
-            ((first, generation, i) for first, i in first_entries),
+            "UPDATE segments SET first_row = ?, generation = ? WHERE id = ?",
+            ((first, generation, i) for first, i in first_rows),
         )
 
     def shrink(self) -> None:
@@ -181,8 +185,8 @@ class Database:
 
     def set_state(self, state: State) -> None:
         self.execute(
-            "UPDATE state SET generation = ?, epoch = ?, entry_count = ?",
-            (state.generation, state.epoch, state.entry_count),
+            "UPDATE state SET generation = ?, epoch = ?, row_count = ?, next_entry = ?",
+            (state.generation, state.epoch, state.row_count, state.next_entry),
         )
 
 

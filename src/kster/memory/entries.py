@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from kster.memory.snapshot import Snapshot
+from kster.memory.spans import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,43 +27,42 @@ class Entries:
         return len(self.ids)
 
     def keys_of(self, ids: Tensor) -> Tensor:
-        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where an id is -1."""
+        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where there is no such entry."""
         return keys_of(self.snapshot, ids)
 
 
 def all_entries(snapshot: Snapshot) -> Entries:
-    ids = np.flatnonzero(snapshot.live)
-    segments = snapshot.segments_of(ids)
+    rows, spans = np.flatnonzero(snapshot.live), snapshot.spans
+    lines = spans.lines_of_rows(rows)
     return Entries(
-        ids=torch.from_numpy(ids),
-        values=torch.from_numpy(snapshot.entries.values[ids].astype(np.int64)),
-        segment_ids=torch.from_numpy(snapshot.segment_ids[segments]),
-        positions=torch.from_numpy(ids - snapshot.first_entries[segments]),
-        target_groups=torch.from_numpy(snapshot.target_groups[segments]),
+        ids=torch.from_numpy(spans.entries_of_rows(rows)),
+        values=torch.from_numpy(snapshot.entries.values[rows].astype(np.int64)),
+        segment_ids=torch.from_numpy(spans.segment_ids[lines]),
+        positions=torch.from_numpy(rows - spans.first_rows[lines]),
+        target_groups=torch.from_numpy(spans.target_groups[lines]),
         snapshot=snapshot,
     )
 
 
 def keys_of(snapshot: Snapshot, ids: Tensor) -> Tensor:
-    flat = ids.reshape(-1).cpu().numpy()
-    return torch.from_numpy(snapshot.entries.gather(flat)).view(*ids.shape, snapshot.entries.dimension)
+    rows = snapshot.spans.rows_of_entries(ids.reshape(-1).cpu().numpy())
+    return torch.from_numpy(snapshot.entries.gather(rows)).view(*ids.shape, snapshot.entries.dimension)
 
 
 def segment_ids_of(snapshot: Snapshot, ids: Tensor) -> Tensor:
-    """(…) segment ids of (…) entry ids, on their device; -1 where an id is -1."""
-    if len(snapshot.segment_ids) == 0:
-        return torch.full_like(ids, -1)
-    found = ids.cpu().numpy()
-    segments = snapshot.segment_ids[snapshot.segments_of(found.clip(min=0))]
-    return torch.from_numpy(np.where(found < 0, -1, segments)).to(ids.device)
+    """(…) segment ids of (…) entry ids, on their device; -1 where there is no such entry."""
+    lines = snapshot.spans.lines_of_entries(ids.cpu().numpy())
+    return _look_up(snapshot.spans.segment_ids, lines, ids)
 
 
 def target_groups_of(snapshot: Snapshot, segment_ids: Tensor) -> Tensor:
-    """(…) target-text groups of (…) segment ids, on their device; -1 where an id is -1."""
-    if len(snapshot.segment_ids) == 0:
-        return torch.full_like(segment_ids, -1)
-    found = segment_ids.cpu().numpy()
-    where = np.searchsorted(snapshot.segment_ids, found).clip(max=len(snapshot.segment_ids) - 1)
-    if not np.all((snapshot.segment_ids[where] == found) | (found < 0)):
-        raise ValueError("a segment id is not in this memory")
-    return torch.from_numpy(np.where(found < 0, -1, snapshot.target_groups[where])).to(segment_ids.device)
+    """(…) target-text groups of (…) segment ids, on their device; -1 where there is no such segment."""
+    wanted, known = segment_ids.cpu().numpy(), snapshot.spans.segment_ids
+    lines = np.searchsorted(known, wanted)
+    there = np.append(known, -1)[lines] == wanted
+    return _look_up(snapshot.spans.target_groups, np.where(there & (wanted >= 0), lines, -1), segment_ids)
+
+
+def _look_up(column: Ints, lines: Ints, like: Tensor) -> Tensor:
+    """The column's numbers on these lines; -1 where a line is -1."""
+    return torch.from_numpy(np.append(column, -1)[lines]).to(like.device)  # line -1 is the one appended

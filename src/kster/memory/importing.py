@@ -7,7 +7,7 @@ from itertools import islice
 
 import torch
 
-from kster.formats.pair import Pair, Rejection
+from kster.formats import Pair, Rejection
 from kster.memory.database import NewSegment
 from kster.memory.description import now
 from kster.memory.key_maker import KeyMaker

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.formats.pair import Pair, Rejection
+from kster.formats import Pair, Rejection
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
 from kster.memory.entries import Entries, all_entries, keys_of, segment_ids_of, target_groups_of
@@ -197,23 +197,25 @@ class Memory:
         return self._reader.search(queries.detach(), k)
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
-        """Where each of these entries comes from; all ids must be ≥ 0 and from the latest search."""
-        wanted = torch.as_tensor(ids if isinstance(ids, Tensor) else list(ids), dtype=torch.int64).cpu()
-        snapshot = self._reader.snapshot()
-        if len(wanted) == 0:
-            return []
-        if int(wanted.min()) < 0 or int(wanted.max()) >= snapshot.size:
-            raise KsterError(f"{self.directory}: no such entry; entry ids change when a memory is compacted")
-        segments = snapshot.segments_of(wanted.numpy())
-        positions = wanted.numpy() - snapshot.first_entries[segments]
-        segment_ids = snapshot.segment_ids[segments].tolist()
+        """Where each of these entries comes from. Raises KsterError for one that has left the memory."""
+        wanted = (
+            torch.as_tensor(ids if isinstance(ids, Tensor) else list(ids), dtype=torch.int64).cpu().numpy()
+        )
+        spans = self._reader.snapshot().spans
+        lines = spans.lines_of_entries(wanted)  # (m,)
         with self._store.reading() as database:
-            found = database.by_ids(segment_ids, live=False)
-        pairs = zip(segment_ids, positions.tolist(), strict=True)
-        return [Provenance(found[segment], position, str(self.directory)) for segment, position in pairs]
+            found = database.by_ids(spans.segment_ids[lines[lines >= 0]].tolist(), live=False)
+        answer = []
+        for entry, line in zip(wanted.tolist(), lines.tolist(), strict=True):
+            segment = found.get(int(spans.segment_ids[line])) if line >= 0 else None
+            if segment is None:
+                raise KsterError(f"{self.directory}: no entry {entry} (any more)")
+            position = entry - int(spans.first_entries[line])
+            answer.append(Provenance(segment, position, str(self.directory)))
+        return answer
 
     def segment_ids(self, ids: Tensor) -> Tensor:
-        """(…) segment ids of (…) entry ids; -1 where an id is -1."""
+        """(…) segment ids of (…) entry ids; -1 where there is no such entry."""
         return segment_ids_of(self._reader.snapshot(), ids)
 
     def target_groups(self, segment_ids: Tensor) -> Tensor:
@@ -225,7 +227,7 @@ class Memory:
         return all_entries(self._reader.snapshot())
 
     def keys_of(self, ids: Tensor) -> Tensor:
-        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where an id is -1."""
+        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where there is no such entry."""
         return keys_of(self._reader.snapshot(), ids)
 
     @property
@@ -277,7 +279,7 @@ class Memory:
         return problems_of(self._store)
 
     def compact(self) -> CompactReport:
-        """Give back the space of removed segments. Entry ids change; segment ids do not."""
+        """Give back the space of removed segments. Ids of what remains do not change."""
         before = _bytes_under(self.directory)
         segments, entries = self._store.compact()
         return CompactReport(segments, entries, max(0, before - _bytes_under(self.directory)))

@@ -48,7 +48,7 @@ class Reader:
         snapshot = self.snapshot()
         if snapshot.live_count == 0:
             return "empty"
-        return "ivf" if device.type == "cpu" and self._settings.quantise(snapshot.size) else "exact"
+        return "ivf" if device.type == "cpu" and self._settings.quantise(snapshot.live_count) else "exact"
 
     @property
     def bytes_in_ram(self) -> int:
@@ -93,13 +93,13 @@ class Reader:
             return view.indexes[device]
 
     def _advance(self, index: Index, snapshot: Snapshot, device: torch.device) -> Index:
-        quantise = device.type == "cpu" and self._settings.quantise(snapshot.size)
+        quantise = device.type == "cpu" and self._settings.quantise(snapshot.live_count)
         if snapshot.epoch != index.snapshot.epoch or quantise != (index.kind == "ivf"):
             return self._new_index(snapshot, device)
         return index.advance(snapshot)
 
     def _new_index(self, snapshot: Snapshot, device: torch.device) -> Index:
-        if device.type == "cpu" and self._settings.quantise(snapshot.size):
+        if device.type == "cpu" and self._settings.quantise(snapshot.live_count):
             from kster.memory.index.ivf import IvfIndex  # FAISS is needed here alone
 
             return IvfIndex.open(snapshot, self._store.directory / "index", self._settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kster.formats.pair import Rejection
+from kster.formats import Rejection
 
 
 @dataclass(slots=True)

@@ -80,13 +80,13 @@ class MappedEntries:
             position += len(part)
         return out
 
-    def gather(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
-        """(m, d) keys of (m,) entry ids; zeros where an id is -1."""
-        out = np.zeros((len(ids), self.dimension), KEY)
-        numbers = ids // self._per_shard
-        for number in np.unique(numbers[ids >= 0]):
+    def gather(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
+        """(m, d) keys of (m,) rows; zeros where a row is -1."""
+        out = np.zeros((len(rows), self.dimension), KEY)
+        numbers = rows // self._per_shard
+        for number in np.unique(numbers[rows >= 0]):
             here = np.flatnonzero(numbers == number)
-            out[here] = self._shards[number][ids[here] - number * self._per_shard]
+            out[here] = self._shards[number][rows[here] - number * self._per_shard]
         return out
 
 

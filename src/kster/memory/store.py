@@ -24,6 +24,7 @@ from kster.memory.description import Description
 from kster.memory.lock import WriterLock
 from kster.memory.segment import Segment
 from kster.memory.shards import Appender, EntryFiles, MappedEntries, sync_directory
+from kster.memory.spans import Spans
 
 ENTRIES = "entries"
 
@@ -87,9 +88,9 @@ class Store:
         """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
         files = self.files(state.epoch)
         try:
-            return MappedEntries(files, state.entry_count)
+            return MappedEntries(files, state.row_count)
         except ValueError as error:  # shorter than recorded
-            problems = "; ".join(files.problems(state.entry_count))
+            problems = "; ".join(files.problems(state.row_count))
             raise KsterError(f"{self.directory}: damaged ({problems}); restore it from a backup") from error
 
     # Writing -------------------------------------------------------------------------------------
@@ -118,8 +119,8 @@ class Store:
             with _transaction(self._writer, "BEGIN IMMEDIATE"):
                 state = self._writer.state()
                 self._sweep(state.epoch)
-                spans = self._writer.spans()  # (s, 6)
-                live = spans[spans[:, 5] == 0]
+                spans = self._writer.spans()
+                live = spans.where(spans.removed == 0)
                 if len(live) == len(spans):
                     return 0, 0
                 files = self.files(state.epoch + 1)
@@ -127,18 +128,17 @@ class Store:
                 count, firsts = self._copy(self.map_entries(state), live, files)
                 sync_directory(self.directory / ENTRIES)
                 self._writer.drop_removed(firsts, state.generation + 1)
-                self._writer.set_state(State(state.generation + 1, state.epoch + 1, count))
+                self._writer.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
             self._sweep(state.epoch + 1)
             self._writer.shrink()
-            return len(spans) - len(live), state.entry_count - count
+            return len(spans) - len(live), state.row_count - count
 
-    def _copy(
-        self, old: MappedEntries, live: npt.NDArray[np.int64], files: EntryFiles
-    ) -> tuple[int, list[tuple[int, int]]]:
-        """Copy live segments' entries; returns their number and each segment's (first entry, id)."""
+    def _copy(self, old: MappedEntries, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
+        """Copy live segments' entries; returns their number and each segment's (first row, id)."""
         appender, firsts = Appender(files, 0), []
         try:
-            for segment, first, count, checksum in live[:, :4].tolist():
+            columns = (live.segment_ids, live.first_rows, live.counts, live.checksums)
+            for segment, first, count, checksum in zip(*(c.tolist() for c in columns), strict=True):
                 keys, values = old.keys(first, first + count), old.values[first : first + count]
                 if checksum_of(keys, values) != checksum:
                     raise KsterError(
@@ -174,12 +174,14 @@ class Change:
         """keys: (n, d); values: (n,)."""
         if self._appender is None:
             with _for_people(self._files.directory, OSError):
-                self._appender = Appender(self._files, self._state.entry_count)
-        first = self._appender.count
+                self._appender = Appender(self._files, self._state.row_count)
+        first_row = self._appender.count
+        first_entry = self._state.next_entry + first_row - self._state.row_count
         with _for_people(self._files.directory, OSError):
             self._appender.append(keys, values)
         self._changed = True
-        return self.database.insert(new, first, len(values), checksum_of(keys, values), self._generation)
+        checksum = checksum_of(keys, values)
+        return self.database.insert(new, first_entry, first_row, len(values), checksum, self._generation)
 
     def remove(self, ids: Iterable[int]) -> None:
         self.database.mark_removed(ids, self._generation)
@@ -189,13 +191,14 @@ class Change:
         """Make entries durable; the database's commit follows."""
         if not self._changed:
             return
-        count = self._state.entry_count
+        state, added = self._state, 0
         if self._appender is not None:
             with _for_people(self._files.directory, OSError):
                 self._appender.sync()
                 self._appender.close()
-            count = self._appender.count
-        self.database.set_state(State(self._generation, self._state.epoch, count))
+            added = self._appender.count - state.row_count
+        rows, entries = state.row_count + added, state.next_entry + added
+        self.database.set_state(State(self._generation, state.epoch, rows, entries))
 
     def undo(self) -> None:
         if self._appender is not None:

@@ -7,6 +7,7 @@ On the CPU keys are held as float32, because products of float16 are slow there;
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +22,7 @@ UPLOAD = 1 << 16  # entries copied at a time while loading
 
 
 class BlockIndex(Index):
-    """Entries `start` … of a snapshot, held on one device."""
+    """The rows of a snapshot from `start` on, held on one device."""
 
     kind = "exact"
 
@@ -32,20 +33,24 @@ class BlockIndex(Index):
         dtype = torch.float32 if device.type == "cpu" else torch.float16
         self._keys = torch.zeros((0, dimension), dtype=dtype, device=device)  # (capacity, d)
         self._values = torch.zeros(0, dtype=torch.int32, device=device)  # (capacity,)
+        self._ids = torch.zeros(0, dtype=torch.int64, device=device)  # (capacity,)
+        self._rows = np.zeros(0, np.int64)  # (size,) where each entry lies in the snapshot
         self._norms = torch.zeros(0, device=device)  # (blocks × BLOCK,) ‖k‖², inf for what must not be found
         self.size = 0
-        self._take(snapshot)
+        self._take(snapshot, first_row=start)
 
     def advance(self, snapshot: Snapshot) -> BlockIndex:
         newer = object.__new__(BlockIndex)
         newer.device, newer.start, newer.size = self.device, self.start, self.size
-        newer._keys, newer._values, newer._norms = self._keys, self._values, self._norms
-        newer._take(snapshot)
+        newer._keys, newer._values, newer._ids = self._keys, self._values, self._ids
+        newer._norms, newer._rows, newer.snapshot = self._norms, self._rows, self.snapshot
+        newer._take(snapshot, first_row=self.snapshot.rows)
         return newer
 
     @property
     def bytes_in_ram(self) -> int:
-        return self._keys.nbytes + self._values.nbytes + self._norms.nbytes
+        tensors = (self._keys, self._values, self._ids, self._norms)
+        return self._rows.nbytes + sum(tensor.nbytes for tensor in tensors)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
         n, d = queries.shape
@@ -60,8 +65,8 @@ class BlockIndex(Index):
     def _search(self, queries: Tensor, k: int) -> Neighbours:
         queries = queries.float()  # (n, d)
         scores = self._scores(queries)  # (n, b·B)
-        best, rows = smallest(scores, min(k + MARGIN, self.size))  # (n, c) each
-        answer = self._rank(queries, rows.masked_fill(best.isinf(), -1), k)
+        best, places = smallest(scores, min(k + MARGIN, self.size))  # (n, c) each
+        answer = self._rank(queries, places.masked_fill(best.isinf(), -1), k)
         if self.device.type == "cpu" and best.shape[1] < self.size:
             self._settle_ties(queries, scores, best[:, -1], answer)
         return answer
@@ -76,10 +81,10 @@ class BlockIndex(Index):
             return products.add_(self._norms)
         return torch.addmm(self._norms, queries.half().float(), keys.float().T, alpha=-2)
 
-    def _rank(self, queries: Tensor, rows: Tensor, k: int) -> Neighbours:
-        """rows: (n, c) positions in this index, -1 where there is none."""
-        found = rows.clamp(min=0)
-        ids = torch.where(rows < 0, -1, rows + self.start)
+    def _rank(self, queries: Tensor, places: Tensor, k: int) -> Neighbours:
+        """places: (n, c) in this index, -1 where there is none."""
+        found = places.clamp(min=0)
+        ids = self._ids[found].masked_fill(places < 0, -1)
         return rank(queries, ids, self._keys[found], self._values[found], k)
 
     def _settle_ties(self, queries: Tensor, scores: Tensor, last: Tensor, answer: Neighbours) -> None:
@@ -102,23 +107,26 @@ class BlockIndex(Index):
     # Loading -------------------------------------------------------------------------------------
 
     @torch.inference_mode(False)  # the storage outlives the inference mode that a search may run in
-    def _take(self, snapshot: Snapshot) -> None:
-        """Load what the snapshot has beyond this index, and forget what it has removed."""
-        old, new = self.size, snapshot.size - self.start
+    def _take(self, snapshot: Snapshot, first_row: int) -> None:
+        """Load what is live of the snapshot from `first_row` on, and forget what it has removed."""
+        added = first_row + np.flatnonzero(snapshot.live[first_row:])  # rows
+        old, new = self.size, self.size + len(added)
         blocks = -(-new // BLOCK)
         self._reserve(blocks * BLOCK)
         norms = torch.full((blocks * BLOCK,), torch.inf, device=self.device)
         norms[:old] = self._norms[:old]
         for first in range(old, new, UPLOAD):
             last = min(first + UPLOAD, new)
-            keys = torch.from_numpy(snapshot.entries.keys(self.start + first, self.start + last))
+            keys = torch.from_numpy(snapshot.entries.gather(added[first - old : last - old]))
             part = keys.to(self.device).float()  # (m, d)
             self._keys[first:last] = part
             norms[first:last] = part.square().sum(1)
-        values = torch.from_numpy(snapshot.entries.values[self.start + old : self.start + new].copy())
-        self._values[old:new] = values.to(self.device)
-        live = torch.from_numpy(snapshot.live[self.start :]).to(self.device)
-        norms[:new].masked_fill_(~live, torch.inf)
+        self._values[old:new] = torch.from_numpy(snapshot.entries.values[added]).to(self.device)
+        self._ids[old:new] = torch.from_numpy(snapshot.spans.entries_of_rows(added)).to(self.device)
+        self._rows = np.concatenate([self._rows, added])
+        if snapshot.live_count < snapshot.rows:
+            removed = torch.from_numpy(~snapshot.live[self._rows]).to(self.device)
+            norms[:new].masked_fill_(removed, torch.inf)
         if self.device.type == "cuda":  # other threads may search on streams of their own
             torch.cuda.current_stream(self.device).synchronize()
         self._norms, self.size, self.snapshot = norms, new, snapshot
@@ -127,11 +135,16 @@ class BlockIndex(Index):
         """Make room, doubling; older indexes keep the storage they have."""
         if capacity <= len(self._keys):
             return
-        capacity = max(capacity, 2 * len(self._keys) // BLOCK * BLOCK)
-        keys = torch.zeros((capacity, self._keys.shape[1]), dtype=self._keys.dtype, device=self.device)
-        values = torch.zeros(capacity, dtype=torch.int32, device=self.device)
-        keys[: self.size], values[: self.size] = self._keys[: self.size], self._values[: self.size]
-        self._keys, self._values = keys, values
+        capacity = max(capacity, 2 * len(self._keys))
+        self._keys = _enlarged(self._keys, self.size, capacity)
+        self._values = _enlarged(self._values, self.size, capacity)
+        self._ids = _enlarged(self._ids, self.size, capacity)
+
+
+def _enlarged(old: Tensor, size: int, capacity: int) -> Tensor:
+    new = torch.zeros((capacity, *old.shape[1:]), dtype=old.dtype, device=old.device)
+    new[:size] = old[:size]
+    return new
 
 
 def smallest(scores: Tensor, c: int) -> tuple[Tensor, Tensor]:

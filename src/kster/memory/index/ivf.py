@@ -1,0 +1,226 @@
+"""Search in large memories: FAISS inverted lists with 8-bit codes, then exact ranking on the stored keys.
+
+Derived from the entry files alone. The lists hold rows; entries that are newer than the lists are
+searched exactly beside them until there are enough to join; removed ones are left out by a bitmap.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from kster.memory.index.base import Index
+from kster.memory.index.blocks import BlockIndex
+from kster.memory.neighbours import Neighbours, rank
+from kster.memory.settings import POINTS_PER_LIST, SearchSettings
+from kster.memory.snapshot import Snapshot
+
+ADD = 1 << 15  # rows added at a time
+SAVE_GROWTH = 1.25  # the file is written anew when the lists have grown by this much
+CPU = torch.device("cpu")
+
+faiss: Any = importlib.import_module("faiss")  # its stubs do not know its keyword arguments
+
+log = logging.getLogger(__name__)
+
+
+class IvfIndex(Index):
+    """The lists cover the first `indexed` rows of the snapshot; `delta` covers the rest."""
+
+    kind = "ivf"
+
+    def __init__(self, snapshot: Snapshot, lists: Lists, delta: BlockIndex, settings: SearchSettings) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self._lists = lists
+        self._delta = delta
+        self._indexed = delta.start
+        live = snapshot.live[: self._indexed]
+        # Bit i: row i may be found. Rows beyond the bitmap may not, so it also hides rows that joined the
+        # lists after this snapshot was taken.
+        self._allowed = np.packbits(live, bitorder="little")
+        self._live = int(live.sum())
+
+    @classmethod
+    def open(cls, snapshot: Snapshot, directory: Path, settings: SearchSettings) -> IvfIndex:
+        """Read the index from its file; build it when there is none of this memory's present contents."""
+        lists = Lists.read(snapshot, directory, settings) or Lists.train(snapshot, directory, settings)
+        lists.extend(snapshot)
+        return cls(snapshot, lists, BlockIndex(snapshot, CPU, start=lists.rows), settings)
+
+    def advance(self, snapshot: Snapshot) -> IvfIndex:
+        if snapshot.rows > self.settings.retrain_growth * self._lists.trained_on:
+            lists = Lists.train(snapshot, self._lists.directory, self.settings)
+            lists.extend(snapshot)
+        elif snapshot.rows - self._indexed > self.settings.delta_limit:
+            lists = self._lists
+            lists.extend(snapshot)
+        else:
+            return IvfIndex(snapshot, self._lists, self._delta.advance(snapshot), self.settings)
+        return IvfIndex(snapshot, lists, BlockIndex(snapshot, CPU, start=lists.rows), self.settings)
+
+    @property
+    def bytes_in_ram(self) -> int:
+        return self._lists.bytes_in_ram + self._allowed.nbytes + self._delta.bytes_in_ram
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        queries = queries.float()
+        rows = self._candidates(queries.numpy(), k)  # (n, c), -1 where there is none
+        found = rows.clip(min=0)
+        ids = np.where(rows < 0, -1, self.snapshot.spans.entries_of_rows(found))
+        keys = self.snapshot.entries.gather(rows.reshape(-1)).reshape(*rows.shape, -1)  # (n, c, d)
+        values = self.snapshot.entries.values[found]
+        near = rank(queries, torch.from_numpy(ids), torch.from_numpy(keys), torch.from_numpy(values), k)
+        return Neighbours.merge([near, self._delta.search(queries, k)], k)
+
+    def _candidates(self, queries: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.int64]:
+        """(n, c) rows from the lists, c > k."""
+        c = self.settings.candidates(k)
+        with self._lists.searching() as lists:
+            restricted = self._live < self._indexed or lists.ntotal > self._indexed
+            allowed = faiss.IDSelectorBitmap(self._allowed) if restricted else None
+            rows = _probe(lists, queries, c, self.settings.probes, allowed)
+            # Where most of what lies nearby has been removed, the nearest lists may hold fewer than k.
+            short = np.flatnonzero((rows >= 0).sum(1) < min(k, self._live))
+            if len(short):
+                rows[short] = _probe(lists, queries[short], c, lists.nlist, allowed)
+        return rows
+
+
+class Lists:
+    """A trained FAISS index over rows 0 …, and the guard it needs: FAISS cannot add while it searches."""
+
+    def __init__(self, index: Any, trained_on: int, directory: Path) -> None:
+        # index_factory and read_index may give a wrapper, on which nprobe and selectors have no effect.
+        self._whole, self._inner = index, faiss.extract_index_ivf(index)
+        self.trained_on = trained_on
+        self.directory = directory
+        self._saved_rows = 0
+        self._guard = SharedGuard()
+
+    @property
+    def rows(self) -> int:
+        return self._inner.ntotal
+
+    @property
+    def bytes_in_ram(self) -> int:
+        return self.rows * (self._inner.code_size + 8) + self._inner.nlist * self._inner.d * 4
+
+    @contextmanager
+    def searching(self) -> Iterator[Any]:
+        with self._guard.shared():
+            yield self._inner
+
+    @classmethod
+    def train(cls, snapshot: Snapshot, directory: Path, settings: SearchSettings) -> Lists:
+        """Choose the lists' centres from a sample; the lists are empty yet."""
+        live = np.flatnonzero(snapshot.live)
+        lists = settings.lists(len(live))
+        log.info("building the search index: %d entries in %d lists", snapshot.rows, lists)
+        sample = np.random.default_rng(0).permutation(live)[: lists * POINTS_PER_LIST]
+        index = faiss.index_factory(snapshot.entries.dimension, f"IVF{lists},SQ8")
+        index.train(snapshot.entries.gather(np.sort(sample)).astype(np.float32))
+        return cls(index, snapshot.rows, directory)
+
+    def extend(self, snapshot: Snapshot) -> None:
+        """Add all rows the lists lack; saved when they have grown much."""
+        with self._guard.exclusive():
+            for first in range(self.rows, snapshot.rows, ADD):
+                keys = snapshot.entries.keys(first, min(first + ADD, snapshot.rows))
+                self._whole.add(keys.astype(np.float32))
+        if self.rows >= SAVE_GROWTH * self._saved_rows:
+            self._save(snapshot)
+
+    # The file ------------------------------------------------------------------------------------
+    # Its name says what it holds: ivf-EPOCH-TRAINED-ROWS-CONTENTHASH.faiss.
+
+    @classmethod
+    def read(cls, snapshot: Snapshot, directory: Path, settings: SearchSettings) -> Lists | None:
+        """The saved index, if it is of this memory's present files and not outgrown."""
+        for path in directory.glob("ivf-*.faiss"):
+            match = re.fullmatch(r"ivf-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.faiss", path.name)
+            if match is None:
+                continue
+            epoch, trained_on, rows = (int(match[i]) for i in (1, 2, 3))
+            fits = epoch == snapshot.epoch and rows <= snapshot.rows <= settings.retrain_growth * trained_on
+            if not fits or f"{snapshot.content_hash(rows):08x}" != match[4]:
+                continue
+            with suppress(RuntimeError):  # damaged or not readable: it will be built anew
+                lists = cls(faiss.read_index(str(path)), trained_on, directory)
+                lists._saved_rows = rows
+                if lists.rows == rows:
+                    return lists
+        return None
+
+    def _save(self, snapshot: Snapshot) -> None:
+        name = (
+            f"ivf-{snapshot.epoch}-{self.trained_on}-{self.rows}-{snapshot.content_hash(self.rows):08x}.faiss"
+        )
+        new = self.directory / f"{name}.{threading.get_ident()}.new"
+        try:
+            self.directory.mkdir(exist_ok=True)
+            faiss.write_index(self._whole, str(new))
+            new.replace(self.directory / name)
+            for path in self.directory.glob("ivf-*.faiss"):
+                if path.name != name:
+                    path.unlink(missing_ok=True)
+        except (OSError, RuntimeError) as error:  # a read-only or full disk only costs the next start time
+            log.warning("the search index could not be saved (%s)", error)
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+        self._saved_rows = self.rows
+
+
+class SharedGuard:
+    """Any number of searches, or one addition."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._searches = 0
+        self._adding = False
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._adding)
+            self._searches += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._searches -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._adding)
+            self._adding = True  # keeps new searches out while those under way end
+            self._changed.wait_for(lambda: self._searches == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._adding = False
+                self._changed.notify_all()
+
+
+def _probe(
+    lists: Any, queries: npt.NDArray[np.float32], c: int, probes: int, allowed: Any
+) -> npt.NDArray[np.int64]:
+    """(n, c) rows of the nearest codes in the `probes` nearest lists; -1 where there are fewer."""
+    parameters = faiss.SearchParametersIVF(nprobe=min(probes, lists.nlist))
+    if allowed is not None:
+        parameters.sel = allowed
+    return lists.search(np.ascontiguousarray(queries), c, params=parameters)[1]

@@ -1,0 +1,108 @@
+"""Promise 1: acknowledged survives `kill -9`. Real processes, killed at random moments."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from speller import Speller
+
+from kster.formats import Pair
+from kster.memory import Memory
+
+KILLS = 60
+DIMENSION = 64
+
+Text = tuple[str, str]
+
+
+def work(directory: str, seed: int, said: Connection) -> None:
+    """Change the memory for ever; say each change before it begins and when it is done."""
+    rng = random.Random(seed)
+    memory = Memory.open(directory, Speller(DIMENSION))
+    for number in range(1_000_000):
+        kind = rng.choices(["add", "import", "remove", "compact"], [4, 3, 3, 1])[0]
+        live = memory.segments()
+        if kind == "add":
+            change: list[Text] = [(f"a{seed}-{number}", "hinzugefügt")]
+        elif kind == "import":
+            change = [(f"i{seed}-{number}-{i}", "eingelesen") for i in range(rng.randint(1, 60))]
+        elif kind == "remove":
+            change = [(s.source, s.target) for s in rng.sample(live, min(len(live), rng.randint(0, 40)))]
+        else:
+            change = []
+        said.send(json.dumps(["begin", kind, change]))
+        if kind == "add":
+            memory.add(*change[0])
+        elif kind == "import":
+            memory.import_pairs(Pair(*text) for text in change)
+        elif kind == "remove":
+            memory.remove([s.id for s in live if (s.source, s.target) in set(change)])
+        else:
+            memory.compact()
+        said.send(json.dumps(["done"]))
+
+
+def after(texts: set[Text], kind: str, change: set[Text]) -> set[Text]:
+    return texts - change if kind == "remove" else texts | change
+
+
+def run_and_kill(
+    directory: Path, seed: int, delay: float, texts: set[Text]
+) -> tuple[set[Text], set[Text], str]:
+    """What is acknowledged, what would be there had the last change been finished, and its kind."""
+    context = multiprocessing.get_context("forkserver")
+    heard, said = context.Pipe(duplex=False)
+    child = context.Process(target=work, args=(str(directory), seed, said))
+    child.start()
+    said.close()
+    messages = [heard.recv()]  # it has begun
+    time.sleep(delay)
+    child.kill()
+    child.join()
+    try:
+        while True:
+            messages.append(heard.recv())
+    except EOFError:
+        pass
+    finished, kind = texts, "nothing"
+    for message in messages:
+        word, *rest = json.loads(message)
+        if word == "begin":
+            kind, change = rest[0], {tuple(text) for text in rest[1]}
+            finished = after(texts, kind, change)
+        else:
+            texts, kind = finished, "nothing"
+    return texts, finished, kind
+
+
+def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(tmp_path: Path) -> None:
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["kster.memory", "kster.memory.memory"])
+    speller = Speller(DIMENSION)
+    directory = tmp_path / "m"
+    Memory.create(directory, speller, entries_per_shard=1_000).close()
+    rng = random.Random(0)
+    texts: set[Text] = set()
+    interrupted: dict[str, int] = {}
+    for seed in range(KILLS):
+        texts, finished, kind = run_and_kill(directory, seed, rng.uniform(0, 0.1), texts)
+        interrupted[kind] = interrupted.get(kind, 0) + 1
+        with Memory.open(directory, speller) as memory:
+            exported = [(pair.source, pair.target) for pair in memory.export()]
+            assert len(exported) == len(set(exported))
+            assert set(exported) in (texts, finished), f"kill {seed}, during {kind}"
+            assert memory.verify() == [], f"kill {seed}, during {kind}"
+            texts = set(exported)
+            for source, target in rng.sample(sorted(texts), min(3, len(texts))):
+                found = memory.search(speller.query(source, target), 1)  # its end of sentence
+                assert found.distances[0, 0] == 0
+                assert memory.provenance(found.ids[0])[0].segment.source == source
+            assert memory.entry_count == sum(len(target.encode()) + 1 for _, target in texts)
+    print(f"interrupted: {interrupted}")
+    if set(interrupted) == {"nothing"}:
+        pytest.fail("no kill fell into a change: the test did not test")
