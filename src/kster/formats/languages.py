@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from kster.errors import KsterError
@@ -35,6 +36,9 @@ _CHINESE_SCRIPTS = {"CN": "HANS", "SG": "HANS", "TW": "HANT", "HK": "HANT", "MO"
 _CODE = re.compile(r"(?:[A-Za-z]{2,3}|x)(?:[-_][A-Za-z0-9]{2,8})*")
 
 
+MAX_LISTED = 100  # languages remembered for an error message; no honest file has more
+
+
 @dataclass(frozen=True, slots=True)
 class _Language:
     primary: str
@@ -60,6 +64,7 @@ def looks_like_code(text: str) -> bool:
     return _CODE.fullmatch(text.strip()) is not None
 
 
+@lru_cache(maxsize=1024)
 def match_rank(wanted: str, found: str) -> int:
     """How well the language `found` in a file serves the one `wanted`; 0 means not at all.
 
@@ -112,7 +117,8 @@ class LanguagePicker:
 
     def pick(self, languages: Sequence[str], declared_source: str | None = None) -> tuple[int, int]:
         """Positions of source and target in `languages`; `UnusableUnit` if one of them is missing."""
-        self._found.update(set(languages))
+        if len(self._found) < MAX_LISTED or self._found.keys() >= set(languages):
+            self._found.update(set(languages))
         if self.source_lang is None or self.target_lang is None:
             self._let_the_file_say(languages, declared_source)
         assert self.source_lang

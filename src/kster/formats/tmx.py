@@ -41,7 +41,7 @@ def read_tmx(
 def _pair(unit: _Element, id: str | None, picker: LanguagePicker, tags: str, max_chars: int) -> Pair:
     variants = [node for node in unit if local_name(node) == "tuv"]
     languages = [node.get(XML_LANG) or node.get("lang") or "" for node in variants]  # `lang` until TMX 1.1
-    source, target = picker.pick(languages, _declared_source(unit))
+    source, target = picker.pick(languages, None if picker.source_lang else _declared_source(unit))
     texts = []
     for variant in (variants[source], variants[target]):
         segment = child(variant, "seg")

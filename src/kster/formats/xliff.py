@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from kster.errors import KsterError
-from kster.formats.languages import match_rank
+from kster.formats.languages import MAX_LISTED, match_rank
 from kster.formats.names import UniqueNames
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, readable_id
@@ -75,7 +75,7 @@ def _segments(path: Path) -> Iterator[tuple[_Element, str | None]]:
         for segment in unit:
             if local_name(segment) == "segment":
                 own = segment.get("id")
-                yield segment, f"{id}/{own}" if own else id
+                yield segment, "/".join(filter(None, (id, own))) or None
 
 
 def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, max_chars: int) -> Pair:
@@ -122,7 +122,8 @@ class _Languages:
         for wanted, declared in zip(self._wanted, found, strict=True):
             if wanted and declared and not match_rank(wanted, declared):
                 between = f"{found[0] or '?'} → {found[1] or '?'}"
-                self._found.add(between)
+                if len(self._found) < MAX_LISTED:
+                    self._found.add(between)
                 raise UnusableUnit(f"is {between}, not {self._wanted[0] or '?'} → {self._wanted[1] or '?'}")
         self._matched = True
 
