@@ -1,7 +1,7 @@
 """Making a base model: from parallel text to a Hugging Face Marian directory.
 
-    from kster.training import train
-    report = train("recipes/en-de.yaml")
+from kster.training import train
+report = train("recipes/en-de.yaml")
 """
 
 from kster.training.run import TrainReport, train

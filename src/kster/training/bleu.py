@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 import transformers
 
@@ -33,7 +34,7 @@ def dev_bleu(
     side_from, side_into = (1, 0) if swap else (0, 1)
     limit = network.config.max_position_embeddings
     tokens, lengths = vocabulary.encode(sources, side_from, threads=1)
-    sentences = [row.tolist()[:limit] for row in _split(tokens, lengths)]
+    sentences = [row.tolist()[:limit] for row in np.split(tokens, np.cumsum(lengths)[:-1])]
     translations = [""] * len(sentences)
     for chosen in _batches(sentences):
         width = max(len(sentences[i]) for i in chosen)
@@ -47,12 +48,6 @@ def dev_bleu(
         for i, row in zip(chosen, output.tolist(), strict=True):
             translations[i] = vocabulary.decode(row, side_into)
     return float(sacrebleu.corpus_bleu(translations, [list(references)]).score)
-
-
-def _split(tokens, lengths):  # type: ignore[no-untyped-def]
-    import numpy as np
-
-    return np.split(tokens, np.cumsum(lengths)[:-1])
 
 
 def _batches(sentences: list[list[int]]) -> list[list[int]]:

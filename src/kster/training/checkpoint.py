@@ -59,10 +59,16 @@ def load_init(
 
 
 def build(
-    config: transformers.MarianConfig, layout: Layout, flat: Tensor, bias: Tensor | None, export: ExportSettings
+    config: transformers.MarianConfig,
+    layout: Layout,
+    flat: Tensor,
+    bias: Tensor | None,
+    export: ExportSettings,
 ) -> transformers.MarianMTModel:
     """A `transformers` network with these weights, on the CPU in float32, ready to generate."""
-    with torch.random.fork_rng(devices=[]):  # its own initial weights must not disturb the run's random numbers
+    with torch.random.fork_rng(
+        devices=[]
+    ):  # its own initial weights must not disturb the run's random numbers
         network = transformers.MarianMTModel(config)
     state = network.state_dict()
     with torch.no_grad():
@@ -96,6 +102,7 @@ def export_directory(
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     network.to(getattr(torch, export.dtype)).save_pretrained(partial)
+    (partial / "model.safetensors").chmod(0o644)  # written readable by its owner only
     vocabulary.save(partial, languages, swap=swap)
     if directory.exists():
         shutil.rmtree(directory)

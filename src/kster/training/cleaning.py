@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from kster.training.settings import CleaningSettings
 
 # What a reader does not see: control characters, zero-width signs, the byte order mark.
-_INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_INVISIBLE = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
+)
 _RATIO_SLACK = 15  # characters added to both sides, so that short pairs may differ more
 _HELD_OUT_WORDS = 5  # shorter sentences ("Thank you.") occur everywhere and give no test away
+RULES = ("too_short", "too_long", "ratio", "copied", "language", "held_out", "duplicate", "too_many_tokens")
 _MARGIN = 4.0  # nats by which a line must look like the other language to be left out
 
 
@@ -63,10 +66,9 @@ class CleaningReport:
 
     def as_text(self) -> str:
         reasons = ", ".join(f"{rule} {count:,}" for rule, count in self.dropped.items() if count)
-        return f"{self.read:,} pairs read, {self.kept:,} kept" + (f" (left out: {reasons})" if reasons else "")
-
-
-RULES = ("too_short", "too_long", "ratio", "copied", "language", "held_out", "duplicate", "too_many_tokens")
+        return f"{self.read:,} pairs read, {self.kept:,} kept" + (
+            f" (left out: {reasons})" if reasons else ""
+        )
 
 
 class Cleaner:

@@ -38,10 +38,10 @@ def read_lines(path: Path) -> Iterator[str]:
 
 def read_parallel(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """The pairs of two line-aligned files."""
-    count = 0
-    for left, right in zip_longest(read_lines(source), read_lines(target)):
+    for count, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
         if left is None or right is None:
             shorter = source if left is None else target
-            raise KsterError(f"{source} and {target} are not line-aligned: {shorter} ends after {count} lines")
-        count += 1
+            raise KsterError(
+                f"{source} and {target} are not line-aligned: {shorter} ends after {count} lines"
+            )
         yield left, right

@@ -154,9 +154,8 @@ class Trainer:
             f"step {step:,}/{steps:,}  epoch {self.position.epoch + 1}  lr {rate:.2e}  loss {loss:.4f}  "
             f"gradient {norm:.2f}  {speed:,.0f} target tokens/s  {clock(left)} left"
         )
-        self.progress.scalars(
-            step, {"train/loss": loss, "train/lr": rate, "train/gradient": norm, "train/tokens_per_second": speed}
-        )
+        figures = {"loss": loss, "lr": rate, "gradient": norm, "tokens_per_second": speed}
+        self.progress.scalars(step, {f"train/{name}": value for name, value in figures.items()})
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise KsterError(
                 f"the loss is no longer a number at step {step}: a lower training.learning_rate or a longer "
@@ -202,7 +201,13 @@ class Trainer:
 
 
 def dev_loss(
-    network: Network, state: TrainingState, bias: Tensor | None, dev: DeviceCorpus, *, pairs: int, batch_tokens: int
+    network: Network,
+    state: TrainingState,
+    bias: Tensor | None,
+    dev: DeviceCorpus,
+    *,
+    pairs: int,
+    batch_tokens: int,
 ) -> float:
     """Negative log-likelihood per target token of the first `pairs` dev pairs, with the weights in place."""
     limit = network.config.max_position_embeddings

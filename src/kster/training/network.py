@@ -17,9 +17,11 @@ import torch.nn.functional as F
 import transformers
 from torch import Tensor
 
+from kster.errors import KsterError
 from kster.training.batching import Batch
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: dict[str, Activation] = {
     "relu": F.relu,
     "swish": F.silu,
     "silu": F.silu,
@@ -74,7 +76,9 @@ class Layout:
 
     def _attention(self, name: str, theirs: str, groups: list[str], d: int) -> None:
         for group in groups:
-            self._linear(f"{name}_{group}", [f"{theirs}.{letter}_proj" for letter in group], len(group) * d, d)
+            self._linear(
+                f"{name}_{group}", [f"{theirs}.{letter}_proj" for letter in group], len(group) * d, d
+            )
         self._linear(f"{name}_out", [f"{theirs}.out_proj"], d, d)
 
     def _norm(self, name: str, theirs: str, d: int) -> None:
@@ -159,7 +163,7 @@ class Rates:
 
 
 def encoder_layer(
-    weights: Weights, x: Tensor, mask: Tensor, heads: int, activation: Callable[[Tensor], Tensor], rates: Rates
+    weights: Weights, x: Tensor, mask: Tensor, heads: int, activation: Activation, rates: Rates
 ) -> Tensor:
     """Post-norm: x ← norm(x + sublayer(x)), for self-attention and the feed-forward network."""
     q, k, v = _heads(_linear(weights, "self_qkv", x), heads, 3)
@@ -174,7 +178,7 @@ def decoder_layer(
     encoded: Tensor,
     mask: Tensor,
     heads: int,
-    activation: Callable[[Tensor], Tensor],
+    activation: Activation,
     rates: Rates,
 ) -> Tensor:
     """As above, with causal self-attention and attention to the source. Target padding lies to the right,
@@ -189,7 +193,7 @@ def decoder_layer(
     return _feed_forward(weights, y, activation, rates)
 
 
-def _feed_forward(weights: Weights, x: Tensor, activation: Callable[[Tensor], Tensor], rates: Rates) -> Tensor:
+def _feed_forward(weights: Weights, x: Tensor, activation: Activation, rates: Rates) -> Tensor:
     return _close(weights, "norm", x, _linear(weights, "fc2", activation(_linear(weights, "fc1", x))), rates)
 
 
@@ -256,15 +260,12 @@ def initialise(flat: Tensor, layout: Layout, config: transformers.MarianConfig, 
 
 def check_trainable(config: Any, name: str) -> None:
     """Refuse a checkpoint that this forward pass does not describe."""
-    from kster.errors import KsterError
-
-    problems = {
-        f"it is a {config.model_type} model; only Marian models can be trained": config.model_type != "marian",
-        "its embeddings are not shared": not getattr(config, "share_encoder_decoder_embeddings", False),
-        f"its activation {getattr(config, 'activation_function', None)!r} is not one of "
-        + ", ".join(ACTIVATIONS): getattr(config, "activation_function", None) not in ACTIVATIONS,
-        "its output layer is not tied to its embeddings": not config.tie_word_embeddings,
-    }
-    for problem, present in problems.items():
-        if present:
-            raise KsterError(f"init: {name} cannot be fine-tuned: {problem}")
+    problem = None
+    if config.model_type != "marian":
+        problem = f"it is a {config.model_type} model; only Marian models can be trained"
+    elif not config.share_encoder_decoder_embeddings or not config.tie_word_embeddings:
+        problem = "its input and output embeddings are not shared"
+    elif config.activation_function not in ACTIVATIONS:
+        problem = f"its activation {config.activation_function!r} is not one of {', '.join(ACTIVATIONS)}"
+    if problem:
+        raise KsterError(f"init: {name} cannot be fine-tuned: {problem}; it was left untouched")

@@ -118,7 +118,7 @@ def _clean_all(
                 source.write(left + "\n")
                 target.write(right + "\n")
         texts.append(paths)
-        log(f"{settings.corpora[number].label}: {report.as_text()}")
+        log(f"{settings.corpora[number].label}: {report.read:,} pairs read")
     if not any(report.kept for report in reports):
         raise KsterError("cleaning left no training pair; see the counts above and the key `cleaning`")
     return texts
@@ -207,7 +207,9 @@ def _write_arrays(
         offsets = np.concatenate([np.zeros(1, np.int64), *lengths[side]]).cumsum()
         small = offsets[-1] < 2**31
         np.save(directory / f"{split}.{name}.offsets.npy", offsets.astype(np.int32) if small else offsets)
-        np.save(directory / f"{split}.{name}.tokens.npy", np.concatenate([np.zeros(0, np.uint16), *tokens[side]]))
+        np.save(
+            directory / f"{split}.{name}.tokens.npy", np.concatenate([np.zeros(0, np.uint16), *tokens[side]])
+        )
         counts[f"{name}_tokens"] = int(offsets[-1])
     return counts
 

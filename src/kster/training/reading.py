@@ -23,7 +23,9 @@ def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> 
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in content:
         if name not in fields:
-            raise KsterError(f"{file}: unknown key {_join(key, str(name))!r}{_suggest(str(name), list(fields))}")
+            raise KsterError(
+                f"{file}: unknown key {_join(key, str(name))!r}{_suggest(str(name), list(fields))}"
+            )
     values = {}
     for name, field in fields.items():
         place = _join(key, name)

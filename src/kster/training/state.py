@@ -32,7 +32,9 @@ class TrainingState:
         self._compute = self.master if dtype == torch.float32 else self.master.to(dtype)
         self._gradient = torch.zeros_like(self._compute)
         self.weights: Weights = layout.views(self._compute)
-        for weight, gradient in zip(self.weights.values(), layout.views(self._gradient).values(), strict=True):
+        for weight, gradient in zip(
+            self.weights.values(), layout.views(self._gradient).values(), strict=True
+        ):
             weight.requires_grad_()
             weight.grad = gradient
         self._master_gradient = self._gradient if dtype == torch.float32 else torch.zeros_like(self.master)
@@ -118,7 +120,9 @@ def save_checkpoint(state: TrainingState, directory: Path, facts: dict[str, Any]
     partial = directory / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    save_file({name: tensor.contiguous() for name, tensor in state.tensors().items()}, partial / "state.safetensors")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in state.tensors().items()}, partial / "state.safetensors"
+    )
     content = {"step": state.step, "size": state.layout.size, **facts}
     (partial / "state.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(final, ignore_errors=True)

@@ -56,7 +56,7 @@ class Vocabulary:
         return self.ids["</s>"]
 
     def encode(self, texts: Sequence[str], side: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens of all texts end to end, (total,) uint16, and each text's length, (n,) int64; eos included."""
+        """Tokens of all texts end to end, (total,) uint16, and their lengths, (n,) int64; with eos."""
         pieces = self._processors[side].encode(list(texts), out_type=int, num_threads=threads)
         lengths = np.fromiter((len(piece) + 1 for piece in pieces), np.int64, len(pieces))
         tokens = np.full(int(lengths.sum()), self.eos_id, np.uint16)
@@ -93,7 +93,9 @@ class Vocabulary:
             "eos_token": "</s>",
             "pad_token": _PAD,
         }
-        (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        (directory / "tokenizer_config.json").write_text(
+            json.dumps(config, indent=2) + "\n", encoding="utf-8"
+        )
 
     @classmethod
     def load(cls, directory: Path) -> Vocabulary:
