@@ -47,3 +47,8 @@ class ExactMatch(nn.Module):
             examples=torch.logaddexp(shares.examples, shares.base + log_raise),
             base=shares.base + torch.log1p(-log_raise.exp()),
         )
+
+
+def exact_match_rule(weight: float | None, tolerance: float) -> ExactMatch | None:
+    """The rule as the settings ask for it: none without a weight."""
+    return None if weight is None else ExactMatch(weight, tolerance)

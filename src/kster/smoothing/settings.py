@@ -27,7 +27,8 @@ class SmootherSettings:
     relative: the fixed σ is in units of ‖q‖² (Gaussian) or ‖q‖ (Laplacian).
     gate: a fixed λ fades as exp(−d₁² / (gate · ‖q‖²)); None: it does not.
     exact_match: how much to believe a context the memory holds exactly; None: no rule (`exact_match.py`).
-    exact_tolerance: what counts as exact, as a fraction of ‖q‖².
+    exact_tolerance: what counts as exact, as a fraction of ‖q‖²: 2·10⁻⁴ is a distance of 1.4 % of the query's
+        length, above the rounding of half-precision states, below the distance of different contexts.
     """
 
     kernel: Kernel = "laplacian"
@@ -41,7 +42,7 @@ class SmootherSettings:
     relative: bool = False
     gate: float | None = None
     exact_match: float | None = None
-    exact_tolerance: float = 1e-3
+    exact_tolerance: float = 2e-4
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, KERNELS)

@@ -25,7 +25,7 @@ from kster.smoothing.evidence import (
     agreement_evidence,
     distance_evidence,
 )
-from kster.smoothing.exact_match import ExactMatch
+from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
 from kster.smoothing.files import write_atomically
 from kster.smoothing.kernels import log_kernel, normalise
@@ -80,11 +80,7 @@ class Smoother(nn.Module):
             self.mixing_weight = LearnedMixingWeight(dimension, settings.mixing_weight, extra)
         else:
             self.mixing_weight = FixedMixingWeight(settings.mixing_weight, settings.gate)
-        self.exact_match = (
-            None
-            if settings.exact_match is None
-            else ExactMatch(settings.exact_match, settings.exact_tolerance)
-        )
+        self.exact_match = exact_match_rule(settings.exact_match, settings.exact_tolerance)
 
     @property
     def k(self) -> int:

@@ -1,0 +1,237 @@
+"""Everything a fit needs to know about a token, computed once.
+
+The base model and the memory are frozen while a smoother is fitted, so the queries, the neighbours and the
+base model's probabilities never change: force-decode and search once, then train on what is noted here.
+Neighbours are more than k, because dropout takes some away; their keys stay in the memory.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.smoothing.files import write_atomically
+from kster.smoothing.loss import BasePrediction
+
+if TYPE_CHECKING:
+    from kster.memory import Entries, Memory
+    from kster.model import BaseModel, ForcedSentence
+
+SEARCH_TOKENS = 4096  # tokens searched for at once
+
+EXTERNAL = -1
+"""The segment id of tokens that are not of the memory: development or general-domain text."""
+
+
+@dataclass(slots=True)
+class FitCache:
+    """n tokens with K neighbours each; on the CPU, possibly memory-mapped."""
+
+    queries: Tensor  # (n, d) float16
+    gold: Tensor  # (n,) int64
+    segment_ids: Tensor  # (n,) int64: the token's own segment in the memory, or EXTERNAL
+    ids: Tensor  # (n, K) int32: entry ids, nearest first; -1 where nothing was found
+    distances: Tensor  # (n, K) float32; inf where nothing was found
+    values: Tensor  # (n, K) int32
+    related: Tensor  # (n, K) bool: from the token's own segment, or one with the same target text
+    log_probs: Tensor  # (n,) float32: log p_m(gold)
+    log_probs_at_values: Tensor  # (n, K) float32: log p_m of the neighbours' values
+    mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
+    max_log_prob: Tensor  # (n,) float32: log p_m of the most probable token
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    @property
+    def base_nll(self) -> float:
+        """The base model's negative log-likelihood per token."""
+        return float(-self.log_probs.double().mean())
+
+    def take(self, rows: Tensor, device: torch.device) -> FitCache:
+        """The given tokens, on a device. rows: (m,)."""
+        return FitCache(*(getattr(self, field.name)[rows].to(device) for field in fields(self)))
+
+    def save(self, directory: Path | str, entries: Entries) -> None:
+        """Write one `.npy` file per column, to be memory-mapped by `load`."""
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "cache.json").unlink(missing_ok=True)
+        for field in fields(self):
+            np.save(directory / f"{field.name}.npy", getattr(self, field.name).numpy())
+        # Written last: without it the directory holds no cache.
+        write_atomically(directory / "cache.json", json.dumps({"entries": _identity(entries)}).encode())
+
+    @classmethod
+    def load(cls, directory: Path | str, entries: Entries) -> FitCache:
+        """What `save` wrote, memory-mapped. Refuses a cache of a memory that has changed since."""
+        directory = Path(directory)
+        try:
+            saved = json.loads((directory / "cache.json").read_text(encoding="utf-8"))["entries"]
+        except FileNotFoundError:
+            raise KsterError(f"{directory}: no complete cache here.") from None
+        if saved != _identity(entries):
+            raise KsterError(f"{directory}: the memory has changed since this cache was made; make it again.")
+        # Copy-on-write mapping: torch wants writable arrays, the file is never written.
+        return cls(
+            *(torch.from_numpy(np.load(directory / f"{f.name}.npy", mmap_mode="c")) for f in fields(cls))
+        )
+
+
+def _identity(entries: Entries) -> dict[str, int]:
+    """Tells one state of a memory from another: which entries, with which tokens."""
+    return {name: zlib.crc32(getattr(entries, name).numpy().tobytes()) for name in ("ids", "values")}
+
+
+def cache_segments(
+    model: BaseModel,
+    memory: Memory,
+    entries: Entries,
+    segment_ids: Sequence[int],
+    neighbours: int,
+    progress: Callable[[int], None] | None = None,
+) -> FitCache:
+    """The tokens of these segments of the memory. progress: called with the number of tokens done."""
+    wanted = set(segment_ids)
+    segments = [segment for segment in memory.segments() if segment.id in wanted]
+    pairs = [(segment.source, segment.target) for segment in segments]
+    return _build(model, memory, entries, pairs, [s.id for s in segments], neighbours, progress)
+
+
+def cache_pairs(
+    model: BaseModel,
+    memory: Memory,
+    entries: Entries,
+    pairs: Sequence[tuple[str, str]],
+    neighbours: int,
+    progress: Callable[[int], None] | None = None,
+) -> FitCache:
+    """The tokens of text that is not in the memory. progress: called with the number of tokens done."""
+    return _build(model, memory, entries, pairs, [EXTERNAL] * len(pairs), neighbours, progress)
+
+
+def _build(
+    model: BaseModel,
+    memory: Memory,
+    entries: Entries,
+    pairs: Sequence[tuple[str, str]],
+    segment_ids: Sequence[int],
+    neighbours: int,
+    progress: Callable[[int], None] | None,
+) -> FitCache:
+    parts: list[FitCache] = []
+    done = 0
+    for sentences, owners in _batches(model.force_decode(pairs), segment_ids):
+        parts.append(_look_up(model, memory, entries, sentences, owners, neighbours))
+        done += len(owners)
+        if progress is not None:
+            progress(done)
+    if not parts:
+        raise KsterError("there is no text to fit or tune on")
+    return FitCache(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(FitCache)))
+
+
+def _batches(
+    forced: Iterable[ForcedSentence], segment_ids: Sequence[int]
+) -> Iterator[tuple[list[ForcedSentence], Tensor]]:
+    """Sentences together until they have SEARCH_TOKENS tokens, and each token's segment id."""
+    sentences: list[ForcedSentence] = []
+    owners: list[Tensor] = []
+    tokens = 0
+    for sentence, segment_id in zip(forced, segment_ids, strict=True):
+        sentences.append(sentence)
+        owners.append(torch.full((len(sentence.tokens),), segment_id))
+        tokens += len(sentence.tokens)
+        if tokens >= SEARCH_TOKENS:
+            yield sentences, torch.cat(owners)
+            sentences, owners, tokens = [], [], 0
+    if sentences:
+        yield sentences, torch.cat(owners)
+
+
+@torch.inference_mode()
+def _look_up(
+    model: BaseModel,
+    memory: Memory,
+    entries: Entries,
+    sentences: list[ForcedSentence],
+    segment_ids: Tensor,
+    neighbours: int,
+) -> FitCache:
+    """Search for one batch of tokens and note what the base model thought. segment_ids: (n,)."""
+    queries = torch.cat([s.keys for s in sentences])  # (n, d) float16
+    hidden = torch.cat([s.hidden for s in sentences]).to(model.device)  # (n, d)
+    log_normaliser = torch.cat([s.log_normaliser for s in sentences]).to(model.device)  # (n,)
+    answer = memory.search(queries.to(model.device), neighbours)
+    at_values = model.output_log_probs(hidden, answer.values, log_normaliser).cpu()  # (n, K)
+    ids = answer.ids.cpu()
+    place = torch.searchsorted(entries.ids, ids).clamp_max(len(entries) - 1)  # (n, K)
+    known = entries.ids[place] == ids  # not those that were added while the cache is built
+    group_of_segment = _groups(entries, segment_ids)  # (n,)
+    same_segment = entries.segment_ids[place] == segment_ids.unsqueeze(-1)
+    same_target = (entries.target_groups[place] == group_of_segment.unsqueeze(-1)) & (
+        segment_ids != EXTERNAL
+    ).unsqueeze(-1)
+    part = FitCache(
+        queries=queries,
+        gold=torch.cat([s.tokens for s in sentences]).long(),
+        segment_ids=segment_ids,
+        ids=torch.where(known, ids, -1).int(),
+        distances=torch.where(known, answer.distances.cpu(), torch.inf),
+        values=torch.where(known, answer.values.cpu(), 0).int(),
+        related=known & (same_segment | same_target),
+        log_probs=torch.cat([s.log_probs for s in sentences]),
+        log_probs_at_values=at_values,
+        mean_log_prob=torch.cat([s.mean_log_prob for s in sentences]),
+        max_log_prob=torch.cat([s.max_log_prob for s in sentences]),
+    )
+    # Out of inference mode: what is trained on must be ordinary tensors.
+    with torch.inference_mode(False):
+        return FitCache(*(getattr(part, f.name).clone() for f in fields(FitCache)))
+
+
+def _groups(entries: Entries, segment_ids: Tensor) -> Tensor:
+    """The target group of each token's segment; meaningless for EXTERNAL. Returns (n,)."""
+    # Segments are in the order of their entries, so the ids of the entries' segments ascend.
+    place = torch.searchsorted(entries.segment_ids, segment_ids).clamp_max(len(entries) - 1)
+    return entries.target_groups[place]
+
+
+@dataclass(slots=True)
+class Examples:
+    """k neighbours of n tokens after dropout, and what the base model said: one batch, ready for the loss."""
+
+    queries: Tensor  # (n, d) float16
+    ids: Tensor  # (n, k) int64
+    distances: Tensor  # (n, k) float32
+    values: Tensor  # (n, k) int64
+    found: Tensor  # (n, k) bool
+    base: BasePrediction
+
+    @classmethod
+    def choose(cls, cache: FitCache, columns: Tensor, found: Tensor) -> Examples:
+        """columns, found: (n, k), from `dropout.first_k`."""
+        values = cache.values.gather(-1, columns).long() * found
+        base = BasePrediction(
+            gold=cache.gold,
+            log_probs=cache.log_probs,
+            log_probs_at_values=cache.log_probs_at_values.gather(-1, columns),
+            mean_log_prob=cache.mean_log_prob,
+            max_log_prob=cache.max_log_prob,
+        )
+        return cls(
+            queries=cache.queries,
+            ids=torch.where(found, cache.ids.gather(-1, columns), 0).long(),
+            distances=cache.distances.gather(-1, columns),
+            values=values,
+            found=found,
+            base=base,
+        )

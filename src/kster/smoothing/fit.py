@@ -1,0 +1,194 @@
+"""Fit a memory's smoother: cache once, train, keep the best, and say how it went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from kster.errors import KsterError
+from kster.smoothing.cache import FitCache, cache_pairs, cache_segments
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY
+from kster.smoothing.dropout import drop, first_k
+from kster.smoothing.exact_match import exact_match_rule
+from kster.smoothing.fit_settings import FitSettings
+from kster.smoothing.key_table import KeyTable
+from kster.smoothing.optimisation import (
+    CurvePoint,
+    Evaluation,
+    Optimisation,
+    Source,
+    evaluate,
+    neighbours_without_own,
+)
+from kster.smoothing.report import DevResult, Distribution, FitReport
+from kster.smoothing.smoother import Smoother
+from kster.smoothing.split import split_segments
+from kster.smoothing.sweep import Grid, Trial, best_of, default_grid, sweep
+
+if TYPE_CHECKING:
+    from kster.memory import Entries, Memory
+    from kster.model import BaseModel
+
+MAX_TOKENS = {"cpu": 60_000, "cuda": 1_000_000}
+START_TOKENS = 4096  # training tokens on which the start is tuned
+GENERAL_HELD_OUT = 0.1  # of the general-domain pairs
+
+Pairs = Sequence[tuple[str, str]]
+Progress = Callable[[str, int], None]
+"""Called with what is being done ("caching" or "fitting") and how many tokens or steps are done."""
+
+
+def over_fetch(k: int) -> int:
+    """How many neighbours to cache so that k are left after dropout: 2k, and room for a few copies."""
+    return 2 * k + 16
+
+
+def fit(
+    model: BaseModel,
+    memory: Memory,
+    settings: FitSettings | None = None,
+    dev: Pairs | None = None,
+    *,
+    general: Pairs | None = None,
+    progress: Progress | None = None,
+) -> FitReport:
+    """Fit the smoother of a memory and save it in `<memory>/smoother`.
+
+    dev: (source, target) pairs to stop by; without them a share of the memory's own segments is held out.
+    general: (source, target) pairs of general-domain text, from which the smoother learns when not to
+    believe the memory; a tenth of them is held out and counts as much as `dev` in stopping.
+    An earlier fit stays in use until this one is complete.
+    """
+    settings = settings or FitSettings()
+    device = model.device
+    began = time.monotonic()
+    entries = memory.entries()
+    if len(entries) == 0:
+        raise KsterError(f"{memory.directory}: the memory is empty; add segments before fitting it")
+    limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
+    split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
+    cacher = _Cacher(model, memory, entries, over_fetch(settings.k), progress)
+    table = KeyTable(entries, device)
+    train = [Source(cacher.segments(split.train), table)]
+    judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
+    if general:
+        held_out = max(1, round(len(general) * GENERAL_HELD_OUT))
+        if held_out == len(general):
+            raise KsterError("general-domain text for a fit needs at least two pairs")
+        train[0].share = 1.0 - settings.general_share
+        train.append(Source(cacher.pairs(general[held_out:]), table, settings.general_share))
+        judged.append(Source(cacher.pairs(general[:held_out]), table))
+    cached = time.monotonic()
+
+    smoother = _start(model, train[0].cache, settings)
+    run = Optimisation(smoother, train, judged, settings, model.vocabulary_size, device)
+
+    def on_look(step: int, _: CurvePoint) -> None:
+        if progress is not None:
+            progress("fitting", step)
+
+    curve = run.run(on_look)
+    fitted = time.monotonic()
+
+    evaluations = [evaluate(smoother, source, device) for source in judged]
+    tuned = [_tuned_knn(source.cache, device) for source in judged]
+    results = [
+        _result(source, trial, evaluation)
+        for source, trial, evaluation in zip(judged, tuned, evaluations, strict=True)
+    ]
+    report = FitReport(
+        settings=settings.to_json(),
+        seed=settings.seed,
+        model=model.name,
+        fingerprint=model.fingerprint,
+        memory_entries=len(entries),
+        train_tokens=sum(len(source.cache) for source in train),
+        train_segments=len(split.train),
+        empty_slots=_empty_slots(train[0].cache, settings),
+        dev_origin="given" if dev else "held out",
+        dev=results[0],
+        general=results[1] if general else None,
+        knn=tuned[0],
+        bandwidth=Distribution.of(evaluations[0].bandwidth),
+        mixing_weight=Distribution.of(evaluations[0].mixing_weight, 0.0, 1.0),
+        curve=curve,
+        seconds={
+            "caching": round(cached - began, 2),
+            "fitting": round(fitted - cached, 2),
+            "total": round(time.monotonic() - began, 2),
+        },
+    )
+    directory = memory.directory / SMOOTHER_DIRECTORY
+    smoother.save(directory)
+    report.save(directory)
+    return report
+
+
+class _Cacher:
+    """Builds the caches of one fit."""
+
+    def __init__(
+        self,
+        model: BaseModel,
+        memory: Memory,
+        entries: Entries,
+        neighbours: int,
+        progress: Progress | None,
+    ) -> None:
+        self.model, self.memory, self.entries = model, memory, entries
+        self.neighbours, self.progress = neighbours, progress
+        self.done = 0
+
+    def segments(self, segment_ids: Sequence[int]) -> FitCache:
+        cache = cache_segments(
+            self.model, self.memory, self.entries, segment_ids, self.neighbours, self._report
+        )
+        self.done += len(cache)
+        return cache
+
+    def pairs(self, pairs: Pairs) -> FitCache:
+        cache = cache_pairs(self.model, self.memory, self.entries, pairs, self.neighbours, self._report)
+        self.done += len(cache)
+        return cache
+
+    def _report(self, tokens: int) -> None:
+        if self.progress is not None:
+            self.progress("caching", self.done + tokens)
+
+
+def _start(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
+    """The smoother before its first step, the same for the same seed."""
+    wanted = settings.smoother(model.dimension)
+    if settings.start == "tuned":
+        generator = torch.Generator().manual_seed(settings.seed)
+        sample = train.take(
+            torch.randperm(len(train), generator=generator)[:START_TOKENS], torch.device("cpu")
+        )
+        seen = neighbours_without_own(sample)
+        grid = default_grid(sample, seen, settings.kernel, ks=(settings.k,))
+        rule = exact_match_rule(wanted.exact_match, wanted.exact_tolerance)
+        best = best_of(sweep(sample, seen, grid, settings.kernel, rule))
+        wanted = settings.smoother(model.dimension, best.bandwidth, best.mixing_weight)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        return Smoother(wanted).to(model.device)
+
+
+def _tuned_knn(cache: FitCache, device: torch.device) -> Trial:
+    """kNN-MT at its best on these tokens: Gaussian kernel, nothing learned."""
+    seen = neighbours_without_own(cache)
+    grid: Grid = default_grid(cache, seen, "gaussian")
+    return best_of(sweep(cache, seen, grid, "gaussian", device=device))
+
+
+def _result(source: Source, trial: Trial, evaluation: Evaluation) -> DevResult:
+    return DevResult(len(source.cache), source.cache.base_nll, trial.nll, evaluation.nll)
+
+
+def _empty_slots(cache: FitCache, settings: FitSettings) -> float:
+    kept = torch.zeros(len(cache), dtype=torch.bool)
+    _, found = first_k(drop(cache.ids >= 0, cache.related, kept, settings.dropout), settings.k)
+    return float(1.0 - found.double().mean())

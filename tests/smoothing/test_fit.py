@@ -1,0 +1,153 @@
+"""Fitting on a small real memory: better than the base model, repeatable, and saved with its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from kster.errors import KsterError
+from kster.memory import Memory
+from kster.model import BaseModel
+from kster.smoothing import FitSettings, Smoother, fit
+from kster.smoothing.fit import over_fetch
+from smoothing.conftest import make_pairs
+
+QUICK = {"steps": 60, "batch_tokens": 512, "evaluate_every": 20, "max_tokens": 600, "k": 8}
+
+
+def test_a_fit_is_more_likely_than_the_base_model_on_unseen_text(model: BaseModel, memory: Memory) -> None:
+    settings = FitSettings(**QUICK, start="paper")  # type: ignore[arg-type]
+    report = fit(model, memory, settings, dev=make_pairs(20, seed=9))
+    assert report.dev.kster < report.dev.base - 1.0
+    assert report.dev.knn < report.dev.base - 1.0
+    assert report.curve[-1].dev_nll < report.curve[0].dev_nll
+
+
+def test_the_papers_recipe_learns_too(model: BaseModel, memory: Memory) -> None:
+    report = fit(model, memory, FitSettings.paper(kernel="gaussian", **QUICK), dev=make_pairs(20, seed=9))
+    assert report.dev.kster < report.dev.base - 1.0
+    smoother = Smoother.load(memory.directory / "smoother", dimension=model.dimension)
+    assert (smoother.settings.features, smoother.settings.exact_match) == ("paper", None)
+
+
+def test_the_saved_smoother_is_the_best_of_the_curve(model: BaseModel, memory: Memory) -> None:
+    report = fit(model, memory, FitSettings(**QUICK, learning_rate=0.05))  # type: ignore[arg-type]
+    assert report.dev.kster == pytest.approx(min(point.dev_nll for point in report.curve), abs=1e-6)
+
+
+def test_it_stops_when_patience_is_over(model: BaseModel, memory: Memory) -> None:
+    """A learning rate that can only make things worse."""
+    settings = FitSettings(**(QUICK | {"steps": 400, "evaluate_every": 2}), learning_rate=30.0, patience=3)  # type: ignore[arg-type]
+    report = fit(model, memory, settings)
+    best = min(report.curve, key=lambda point: point.dev_nll)
+    assert report.curve[-1].step == best.step + 3 * 2
+    assert report.curve[-1].step < 400
+
+
+def test_the_same_seed_gives_the_same_smoother_and_another_seed_another(
+    model: BaseModel, memory: Memory
+) -> None:
+    def weights(seed: int) -> dict[str, torch.Tensor]:
+        fit(model, memory, FitSettings(**QUICK, seed=seed))  # type: ignore[arg-type]
+        return Smoother.load(memory.directory / "smoother").state_dict()
+
+    first, second, other = weights(1), weights(1), weights(2)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+def test_fitting_leaves_the_callers_random_numbers_alone(model: BaseModel, memory: Memory) -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    fit(model, memory, FitSettings(**(QUICK | {"steps": 1})))  # type: ignore[arg-type]
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_report_says_how_it_was_made(model: BaseModel, memory: Memory) -> None:
+    seen: list[tuple[str, int]] = []
+    settings = FitSettings(**QUICK, label_smoothing=0.1, dropout="nearest")  # type: ignore[arg-type]
+    report = fit(model, memory, settings, progress=lambda what, done: seen.append((what, done)))
+    saved = json.loads((memory.directory / "smoother" / "fit.json").read_text(encoding="utf-8"))
+    assert saved == json.loads(json.dumps(report.to_json()))
+    assert saved["settings"]["dropout"] == "nearest"
+    assert saved["dev_origin"] == "held out"
+    assert saved["fingerprint"] == model.fingerprint
+    assert saved["memory_entries"] == memory.entry_count
+    assert (
+        sum(saved["mixing_weight"]["counts"]) == sum(saved["bandwidth"]["counts"]) == saved["dev"]["tokens"]
+    )
+    assert 0.0 <= saved["mixing_weight"]["quantiles"]["0.5"] <= 1.0
+    assert [point["step"] for point in saved["curve"]] == [0, 20, 40, 60]
+    assert {what for what, _ in seen} == {"caching", "fitting"}
+
+
+def test_general_text_teaches_it_when_not_to_believe_the_memory(model: BaseModel, memory: Memory) -> None:
+    """Gold tokens the base model likes and the memory does not have: λ must fall on such text."""
+    general = [(source, text) for source, _ in make_pairs(20, seed=4) for text in _greedy(model, source)]
+    dev = make_pairs(10, seed=9)
+    without = fit(model, memory, FitSettings(**QUICK), dev=dev)  # type: ignore[arg-type]
+    assert without.general is None
+    mixed = fit(model, memory, FitSettings(**QUICK, general_share=0.5), dev=dev, general=general)  # type: ignore[arg-type]
+    assert mixed.general is not None
+    assert mixed.general.kster < mixed.curve[0].dev_nll * 2 - without.curve[0].dev_nll  # before training
+
+
+def _greedy(model: BaseModel, source: str) -> list[str]:
+    ids = torch.tensor(model.tokenise_source([source]))
+    with torch.no_grad():
+        tokens = model.network.generate(ids, num_beams=1, do_sample=False, max_new_tokens=8)
+    return [text for text in model.detokenise(tokens.tolist()) if text.strip()]
+
+
+def test_an_interrupted_fit_leaves_the_earlier_one_in_use(model: BaseModel, memory: Memory) -> None:
+    fit(model, memory, FitSettings(**QUICK))  # type: ignore[arg-type]
+    before = {path.name: path.read_bytes() for path in (memory.directory / "smoother").iterdir()}
+
+    def interrupt(what: str, done: int) -> None:
+        if what == "fitting":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, memory, FitSettings(**QUICK, seed=2), progress=interrupt)  # type: ignore[arg-type]
+    assert before == {path.name: path.read_bytes() for path in (memory.directory / "smoother").iterdir()}
+
+
+def test_an_empty_memory_cannot_be_fitted(model: BaseModel, tmp_path: Path) -> None:
+    with (
+        Memory.create(tmp_path / "empty", model) as memory,
+        pytest.raises(KsterError, match="the memory is empty"),
+    ):
+        fit(model, memory)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("dropout", "all", "nearest, provenance, none"),
+        ("keep_rate", 1.5, "not including, 1"),
+        ("steps", 0, "at least 1"),
+        ("learning_rate", 0.0, "above 0"),
+        ("kernel", "cosine", "gaussian or laplacian"),
+        ("dev_fraction", 0.0, "above 0"),
+        ("start", "random", "paper, tuned"),
+    ],
+)
+def test_a_wrong_fit_setting_is_named_with_what_is_accepted(
+    setting: str, value: object, message: str
+) -> None:
+    with pytest.raises(KsterError, match=message) as caught:
+        FitSettings(**{setting: value})  # type: ignore[arg-type]
+    assert setting in str(caught.value)
+
+
+def test_with_nothing_to_learn_it_points_to_tune() -> None:
+    with pytest.raises(KsterError, match="Use tune"):
+        FitSettings(learn_bandwidth=False, learn_weight=False)
+
+
+def test_enough_neighbours_are_fetched_for_the_papers_dropout() -> None:
+    assert over_fetch(16) >= 17
