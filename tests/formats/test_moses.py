@@ -1,3 +1,6 @@
+import gzip
+import lzma
+
 import pytest
 
 from formats.conftest import read
@@ -39,6 +42,12 @@ def test_a_common_beginning_stands_for_both_files(put, tmp_path) -> None:
     put("corpus.v1.de", "b\n")
     assert detect_format(tmp_path / "corpus.v1") == "moses"
     assert read(tmp_path / "corpus.v1")[0] == [Pair("a", "b")]
+
+
+def test_either_file_may_be_compressed(put, tmp_path) -> None:
+    put("corpus.en.xz", lzma.compress(b"a\n"))
+    put("corpus.de.gz", gzip.compress(b"b\n"))
+    assert read(tmp_path / "corpus")[0] == [Pair("a", "b")]
 
 
 def test_writing_keeps_one_line_per_pair(tmp_path) -> None:

@@ -137,12 +137,19 @@ def read_pairs(
     if format == "moses":
         if source_lang is None or target_lang is None:
             raise KsterError(f"{path}: line pairs are found by their languages; name source and target")
-        return read_moses(f"{path}.{source_lang}", f"{path}.{target_lang}", max_chars=max_chars)
+        return read_moses(_side(path, source_lang), _side(path, target_lang), max_chars=max_chars)
     reader = _READERS.get(format)
     if reader is None:
         raise KsterError(f"unknown format {format!r}; accepted: {', '.join(_READERS)}, moses")
     _require_file(path)
     return reader(path, source_lang, target_lang, tags=tags, max_chars=max_chars)
+
+
+def _side(beginning: Path, language: str) -> Path:
+    """The file of one language, which may be there in compressed form only."""
+    plain = Path(f"{beginning}.{language}")
+    packed = (Path(f"{plain}{suffix}") for suffix in (".gz", ".xz"))
+    return plain if plain.exists() else next((path for path in packed if path.exists()), plain)
 
 
 def read_moses(
