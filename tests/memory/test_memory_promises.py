@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 from speller import Speller
-from tiny import ENGLISH, GERMAN
 
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.model import BaseModel
+from tiny import ENGLISH, GERMAN
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,7 @@ class Memory:
             _require_flawless(pair)
         model = self.model
         with self._store.writing() as change:
-            return [_add_one(change, model, pair, origin) for pair in wanted]
+            return _add_new(change, model, wanted, origin)
 
     def replace(self, unit: str, source: str, target: str, *, origin: str | None = None) -> Segment:
         """Make this pair the only segment with this unit id."""
@@ -147,7 +147,7 @@ class Memory:
             kept = [segment for segment in old if (segment.source, segment.target) == (source, target)][:1]
             if outdated := [segment.id for segment in old if segment not in kept]:
                 change.remove(outdated)
-            return kept[0] if kept else _add_one(change, model, pair, origin, even_if_known=True)
+            return kept[0] if kept else _add_checked(change, model, [pair], origin)[0]
 
     def import_pairs(
         self,
@@ -319,15 +319,26 @@ def _require_flawless(pair: Pair) -> None:
         raise KsterError(f"{reason}; nothing was added")
 
 
-def _add_one(
-    change: Change, model: KeyMaker, pair: Pair, origin: str | None, *, even_if_known: bool = False
-) -> Segment:
-    if not even_if_known and (known := change.database.by_pair(pair.source, pair.target)):
-        return known[0]
-    (outcome,) = add_pairs(change, model, [pair], origin)
-    if isinstance(outcome, str):
-        raise KsterError(f"{outcome}; nothing was added")
-    return outcome
+def _add_new(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
+    """For each pair its segment: the one there is, or a new one."""
+    texts = [(pair.source, pair.target) for pair in pairs]
+    segments = {text: known[0] for text in texts if (known := change.database.by_pair(*text))}
+    new: dict[tuple[str, str], Pair] = {}
+    for text, pair in zip(texts, pairs, strict=True):
+        if text not in segments:
+            new.setdefault(text, pair)
+    for segment in _add_checked(change, model, list(new.values()), origin):
+        segments[segment.source, segment.target] = segment
+    return [segments[text] for text in texts]
+
+
+def _add_checked(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
+    segments = []
+    for outcome in add_pairs(change, model, pairs, origin):
+        if isinstance(outcome, str):
+            raise KsterError(f"{outcome}; nothing was added")
+        segments.append(outcome)
+    return segments
 
 
 def _fit_status(smoother: Path) -> tuple[bool, dict[str, Any] | None]:

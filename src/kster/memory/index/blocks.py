@@ -26,11 +26,14 @@ class BlockIndex(Index):
 
     kind = "exact"
 
-    def __init__(self, snapshot: Snapshot, device: torch.device, start: int = 0) -> None:
+    def __init__(
+        self, snapshot: Snapshot, device: torch.device, start: int = 0, dtype: torch.dtype | None = None
+    ) -> None:
+        """dtype: what keys are held as; by default what is fastest on the device."""
         dimension = snapshot.entries.dimension
         self.device = device
         self.start = start
-        dtype = torch.float32 if device.type == "cpu" else torch.float16
+        dtype = dtype or (torch.float32 if device.type == "cpu" else torch.float16)
         self._keys = torch.zeros((0, dimension), dtype=dtype, device=device)  # (capacity, d)
         self._values = torch.zeros(0, dtype=torch.int32, device=device)  # (capacity,)
         self._ids = torch.zeros(0, dtype=torch.int64, device=device)  # (capacity,)
