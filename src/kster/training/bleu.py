@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,6 +11,14 @@ import transformers
 from kster.training.vocabulary import Vocabulary
 
 _BATCH_TOKENS = 6_000  # padded source tokens translated at once, times the beam
+
+
+def find_sacrebleu() -> bool:
+    try:
+        import sacrebleu  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 @torch.no_grad()
@@ -22,14 +30,10 @@ def dev_bleu(
     *,
     pairs: int,
     swap: bool,
-    say: Callable[[str], None],
-) -> float | None:
-    """sacreBLEU of the network's translations of the first `pairs` sources; None without sacrebleu."""
-    try:
-        import sacrebleu
-    except ImportError:
-        say("sacrebleu is not installed: dev loss only, no BLEU")
-        return None
+) -> float:
+    """sacreBLEU of the network's translations of the first `pairs` sources."""
+    import sacrebleu
+
     sources, references = sources[:pairs], references[:pairs]
     side_from, side_into = (1, 0) if swap else (0, 1)
     limit = network.config.max_position_embeddings

@@ -23,7 +23,7 @@ from kster.errors import KsterError
 from kster.training.cleaning import Cleaner, CleaningReport, LanguageProfile, normalise
 from kster.training.corpus import read_lines, read_parallel
 from kster.training.prepared import FORMAT, MANIFEST, SIDES, PreparedData
-from kster.training.settings import TrainSettings
+from kster.training.settings import TrainSettings, vocabulary_identity
 from kster.training.vocabulary import Vocabulary, learn
 
 _PROFILE_PAIRS = 200_000  # per corpus, enough to know every common word
@@ -119,8 +119,7 @@ def _clean_all(
                 target.write(right + "\n")
         texts.append(paths)
         log(f"{settings.corpora[number].label}: {report.read:,} pairs read")
-    if not any(report.kept for report in reports):
-        raise KsterError("cleaning left no training pair; see the counts above and the key `cleaning`")
+    _check_some_left(reports)
     return texts
 
 
@@ -173,6 +172,7 @@ def _tokenise_train(
             for side, (flat, length) in enumerate(encoded):
                 tokens[side].append(flat[np.repeat(good, length)])
                 lengths[side].append(length[good])
+    _check_some_left(reports)
     return _write_arrays(directory, "train", tokens, lengths)
 
 
@@ -214,12 +214,19 @@ def _write_arrays(
     return counts
 
 
+def _check_some_left(reports: list[CleaningReport]) -> None:
+    if not any(report.kept for report in reports):
+        counts = "; ".join(report.as_text() for report in reports)
+        raise KsterError(f"cleaning left no training pair, nothing was written: {counts}")
+
+
 def _corpus_files(settings: TrainSettings) -> list[str]:
     names = [name for corpus in (*settings.corpora, settings.dev) for name in corpus.sides]
     return sorted({*names, *settings.cleaning.held_out})
 
 
 def _check_files(settings: TrainSettings) -> None:
+    vocabulary_identity(settings.vocabulary_directory)
     for i, corpus in enumerate(settings.corpora):
         for name in corpus.sides:
             _check_file(settings.corpus_path(name), f"corpora.{i} ({corpus.label})")

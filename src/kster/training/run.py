@@ -14,7 +14,7 @@ import transformers
 from torch import Tensor
 
 from kster.training.batching import DeviceCorpus
-from kster.training.bleu import dev_bleu
+from kster.training.bleu import dev_bleu, find_sacrebleu
 from kster.training.checkpoint import build, export_directory, load_init, new_config
 from kster.training.distributed import Workers
 from kster.training.loop import Position, Trainer, dev_loss, fast_attention
@@ -131,6 +131,7 @@ class _Run:
             settings, self.network, self.state, bias, train, repeats, workers, progress, dict(facts)
         )
         self.evaluations = 0
+        self.scores: bool | None = None  # not yet known
         self._resume(facts)
         if self._compiles():
             self._compile(train)
@@ -217,18 +218,24 @@ class _Run:
             )
         }
         due = last or (report.bleu_every > 0 and self.evaluations % report.bleu_every == 0)
-        if due and report.bleu_every >= 0:
+        if due and report.bleu_every >= 0 and self._can_score():
             bleu = dev_bleu(
                 self._built().to(self.workers.device),
                 self.vocabulary,
                 *self.prepared.dev_text(swap=self.swap),
                 pairs=report.dev_pairs,
                 swap=self.swap,
-                say=self.progress.say,
             )
-            if bleu is not None:
-                values["bleu"] = bleu
+            values["bleu"] = bleu
         return values
+
+    def _can_score(self) -> bool:
+        """Whether sacrebleu is installed; says so once if it is not."""
+        if self.scores is None:
+            self.scores = find_sacrebleu()
+            if not self.scores:
+                self.progress.say("sacrebleu is not installed: dev loss only, no BLEU")
+        return self.scores
 
     def _built(self) -> transformers.MarianMTModel:
         return build(self.config, self.layout, self.state.average, self.bias, self.settings.export)

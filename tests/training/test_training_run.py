@@ -1,0 +1,295 @@
+"""Whole runs: from scratch, fine-tuning, mixtures, both directions, interrupted, in two processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
+
+from kster.errors import KsterError
+from kster.training import train
+from kster.training.__main__ import main
+from kster.training.schedule import learning_rate
+from kster.training.settings import OptimisationSettings
+from kster.training.state import TrainingState
+
+
+def weights(directory: Path | None) -> dict[str, torch.Tensor]:
+    assert directory is not None
+    return load_file(directory / "model.safetensors")
+
+
+def assert_same(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> None:
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert torch.equal(ours[name], theirs[name]), name
+
+
+def test_a_model_learns_and_transformers_translates_with_it(
+    config: Any, corpus: Path, tmp_path: Path
+) -> None:
+    long = {"steps": 250, "batch_tokens": 1500, "learning_rate": 0.01, "warmup_steps": 50, "dropout": 0.0}
+    report = train(config(training=long, report={"bleu_every": 0, "dev_every": 125, "tensorboard": True}))
+    assert report.finished
+    assert report.step == 250
+    assert report.dev["loss"] < 2.0  # a uniform guess costs ln 400 = 6.0
+    assert report.dev["bleu"] > 20
+    tokenizer = transformers.MarianTokenizer.from_pretrained(report.model)
+    model = transformers.MarianMTModel.from_pretrained(report.model)
+    inputs = tokenizer(
+        ["she reads an old book about the sea and the red house stands by the river"], return_tensors="pt"
+    )
+    (translation,) = tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True)
+    assert translation == "sie liest ein altes Buch über das Meer und das rote Haus steht am Fluss"
+    assert model.generation_config.num_beams == 4
+    assert model.generation_config.bad_words_ids == [[model.config.pad_token_id]]
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert "step 248/250" in log
+    assert "target tokens/s" in log
+    assert list((tmp_path / "run" / "tensorboard").glob("events*"))
+
+
+def test_the_result_is_a_base_model_of_ours(config: Any) -> None:
+    from kster.model import BaseModel
+
+    report = train(config(export={"dtype": "float16"}))
+    model = BaseModel.load(str(report.model), device="cpu")
+    assert (model.source_lang, model.target_lang) == ("en", "de")
+    (forced,) = model.force_decode([("the red house", "das rote Haus")])
+    assert forced.keys.shape == (len(forced.tokens), 32)
+
+
+def test_an_interrupted_run_gives_bit_for_bit_the_same_model(config: Any, tmp_path: Path) -> None:
+    straight = train(config())
+    output = {"output": str(tmp_path / "interrupted")}
+    calls = 0
+    while True:
+        report = train(config(), overrides=output, max_seconds=0)  # one step, then a checkpoint
+        calls += 1
+        if report.finished:
+            break
+        assert report.step == calls
+    assert calls == 12
+    assert report.target_tokens == straight.target_tokens
+    assert_same(weights(straight.model), weights(report.model))
+
+
+def test_a_run_killed_between_checkpoints_continues_from_the_last_one(config: Any, tmp_path: Path) -> None:
+    straight = train(config())
+    output = tmp_path / "killed"
+    command = [sys.executable, "-c", _KILLED, str(config()), str(output)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    assert subprocess.run(command, env=environment, capture_output=True).returncode == 9
+    assert [path.name for path in (output / "checkpoints").iterdir()] == ["step-00000005"]
+    report = train(config(), overrides={"output": str(output)})
+    assert "continuing from" in (output / "log.txt").read_text()
+    assert_same(weights(straight.model), weights(report.model))
+
+
+_KILLED = """
+import os, sys
+from kster.training import state, train
+update = state.TrainingState.update
+def update_until_killed(self, rate):
+    if self.step == 8:
+        os._exit(9)
+    return update(self, rate)
+state.TrainingState.update = update_until_killed
+train(sys.argv[1], overrides={"output": sys.argv[2]})
+"""
+
+
+def test_another_seed_gives_another_model(config: Any, tmp_path: Path) -> None:
+    first = train(config())
+    second = train(config(), overrides={"seed": 2, "output": str(tmp_path / "other")})
+    assert not torch.equal(
+        weights(first.model)["model.shared.weight"], weights(second.model)["model.shared.weight"]
+    )
+
+
+def test_a_checkpoint_of_another_run_is_refused_and_kept(config: Any, tmp_path: Path) -> None:
+    train(config())
+    before = sorted((tmp_path / "run" / "checkpoints").rglob("*"))
+    with pytest.raises(KsterError, match="belongs to a run with other settings"):
+        train(config(), overrides={"training.steps": 20})
+    assert sorted((tmp_path / "run" / "checkpoints").rglob("*")) == before
+    assert [path.name for path in before if path.is_dir()] == ["step-00000010", "step-00000012"]
+
+
+def test_swap_trains_the_other_direction_from_the_same_data(config: Any, tmp_path: Path) -> None:
+    train(config(), prepare_only=True)
+    report = train(config(), overrides={"direction": "swap", "output": str(tmp_path / "back")})
+    tokenizer = transformers.MarianTokenizer.from_pretrained(report.model)
+    assert (tokenizer.source_lang, tokenizer.target_lang) == ("de", "en")
+
+
+def test_fine_tuning_starts_from_the_given_model(config: Any, tiny_marian: Path) -> None:
+    report = train(
+        config(init=str(tiny_marian), training={"steps": 2, "learning_rate": 1e-6, "warmup_steps": 1})
+    )
+    before, after = weights(tiny_marian), weights(report.model)
+    for name, weight in after.items():
+        torch.testing.assert_close(weight, before[name], atol=1e-4, rtol=0)
+    assert not torch.equal(after["model.shared.weight"], before["model.shared.weight"])
+    assert (report.model / "vocab.json").read_text() != ""  # type: ignore[operator]
+    tokenizers = [transformers.MarianTokenizer.from_pretrained(path) for path in (tiny_marian, report.model)]
+    assert tokenizers[0].get_vocab() == tokenizers[1].get_vocab()
+
+
+def test_fine_tuning_lowers_the_loss_of_its_domain(config: Any, corpus: Path, tmp_path: Path) -> None:
+    base = train(config())
+    tuned = train(
+        config(
+            "finetune.yaml",
+            init=str(base.model),
+            corpora=[{"source": "small.en", "target": "small.de"}],
+            prepared=str(tmp_path / "domain"),
+            output=str(tmp_path / "tuned"),
+            training={"steps": 20},
+        )
+    )
+    assert tuned.dev["loss"] < base.dev["loss"]
+
+
+def test_only_marian_models_are_fine_tuned(config: Any, tiny_m2m100: Path, tiny_marian: Path) -> None:
+    path = config(init=str(tiny_m2m100), vocabulary={"reuse": str(tiny_marian)})
+    with pytest.raises(KsterError, match="it is a m2m_100 model; only Marian models can be trained"):
+        train(path)
+
+
+def test_a_mixture_repeats_the_small_corpus(config: Any, tmp_path: Path) -> None:
+    corpora = [
+        {"name": "train", "source": "train.en", "target": "train.de", "weight": 0.5},
+        {"name": "small", "source": "small.en", "target": "small.de", "weight": 3},
+    ]
+    report = train(config(corpora=corpora))
+    assert report.finished
+    assert "small: 12 pairs read, 12 kept" in (tmp_path / "run" / "log.txt").read_text()
+
+
+def test_two_processes_give_the_model_of_one(config: Any, tmp_path: Path) -> None:
+    """With the same global batches; dropout is off, because the two draw it separately."""
+    path = config(training={"dropout": 0.0})
+    alone = train(path)
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=0"),
+        *("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"),
+        *("-m", "kster.training", str(path), "--set", f"output={tmp_path / 'two'}"),
+    ]
+    done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "2 × cpu" in done.stdout
+    ours, theirs = weights(alone.model), weights(tmp_path / "two" / "model")
+    for name in ours:
+        # A key bias shifts all scores of a query alike: its gradient is zero but for rounding, which Adam
+        # magnifies. Everything else must agree.
+        if not name.endswith("k_proj.bias"):
+            torch.testing.assert_close(theirs[name], ours[name], atol=2e-4, rtol=1e-3)
+
+
+def test_bfloat16_trains_with_float32_master_weights(config: Any, tmp_path: Path) -> None:
+    exact = train(config())
+    rounded = train(config(), overrides={"training.precision": "bfloat16", "output": str(tmp_path / "bf16")})
+    assert abs(rounded.dev["loss"] - exact.dev["loss"]) < 0.1
+    checkpoint = load_file(tmp_path / "bf16" / "checkpoints" / "step-00000012" / "state.safetensors")
+    assert all(tensor.dtype == torch.float32 for tensor in checkpoint.values())
+
+
+def test_the_module_s_command_line(config: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = [str(config()), "--set", "training.steps=3"]
+    assert main([*arguments, "--max-seconds", "0"]) == 0
+    assert "stopped at step 1 of 3 with a checkpoint" in capsys.readouterr().out
+    assert main(arguments) == 0
+    assert "finished in" in (output := capsys.readouterr().out)
+    assert str(tmp_path / "run" / "model") in output
+    assert main([str(tmp_path / "absent.yaml")]) == 2
+    assert "no configuration file" in capsys.readouterr().err
+
+
+def test_a_run_that_diverges_stops_and_says_so(config: Any) -> None:
+    wild = {"learning_rate": 1e30, "clip_norm": 0.0, "warmup_steps": 0, "decay": "inverse-sqrt"}
+    with pytest.raises(KsterError, match="no longer a number"):
+        train(config(training=wild))
+
+
+@pytest.mark.parametrize("decay", ["linear", "cosine"])
+def test_learning_rate_rises_and_falls_to_zero(decay: str) -> None:
+    settings = OptimisationSettings(steps=100, warmup_steps=10, learning_rate=2.0, decay=decay)  # type: ignore[arg-type]
+    rates = [learning_rate(settings, step) for step in range(101)]
+    assert rates[0] == pytest.approx(0.2)
+    assert max(rates) == rates[10] == 2.0
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[55] == pytest.approx(1.0)
+    assert rates[100] == pytest.approx(0.0)
+
+
+def test_inverse_sqrt_halves_when_steps_quadruple() -> None:
+    settings = OptimisationSettings(steps=1000, warmup_steps=10, learning_rate=2.0, decay="inverse-sqrt")
+    assert learning_rate(settings, 39) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_behind_a_finished_step_with_a_checkpoint(
+    config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    update = TrainingState.update
+
+    def update_and_interrupt(state: TrainingState, rate: float) -> torch.Tensor:
+        if state.step == 2:
+            signal.raise_signal(number)
+        return update(state, rate)
+
+    monkeypatch.setattr(TrainingState, "update", update_and_interrupt)
+    report = train(config())
+    assert not report.finished
+    assert report.step == 3
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-00000003"]
+
+
+def test_a_bare_machine_trains_without_sacrebleu_and_tensorboard(
+    config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sacrebleu", "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails
+    report = train(config(report={"bleu_every": 1, "dev_every": 4, "tensorboard": True}))
+    assert report.finished
+    assert set(report.dev) == {"loss"}
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert log.count("sacrebleu is not installed") == 1
+    assert log.count("tensorboard is not installed") == 1
+
+
+def test_a_compiler_that_fails_costs_speed_not_the_run(
+    config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = train(config())
+
+    def broken(function: Any) -> Any:
+        def fail(*_: Any) -> Any:
+            raise RuntimeError("no compiler here")
+
+        return fail
+
+    monkeypatch.setattr(torch, "compile", broken)
+    report = train(config(), overrides={"training.compile": True, "output": str(tmp_path / "other")})
+    assert "training without it: no compiler here" in (tmp_path / "other" / "log.txt").read_text()
+    assert_same(weights(straight.model), weights(report.model))
+
+
+@pytest.mark.slow
+def test_compiled_layers_train_the_same_model(config: Any, tmp_path: Path) -> None:
+    calm = {"dropout": 0.0, "steps": 6}
+    straight = train(config(training=calm))
+    compiled = train(
+        config(training=calm), overrides={"training.compile": True, "output": str(tmp_path / "compiled")}
+    )
+    assert "training without it" not in (tmp_path / "compiled" / "log.txt").read_text()
+    assert compiled.dev["loss"] == pytest.approx(straight.dev["loss"], abs=1e-3)

@@ -1,0 +1,120 @@
+"""A configuration file is read completely, or refused with a message that says what to mend."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kster.errors import KsterError
+from kster.training import load_settings
+from kster.training.__main__ import parse_overrides
+from kster.training.settings import CorpusSettings, TrainSettings
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+def test_every_recipe_is_valid() -> None:
+    for path in RECIPES.glob("*.yaml"):
+        load_settings(path)
+
+
+def test_the_example_documents_every_key() -> None:
+    written = set(re.findall(r"^[\s-]*(\w+):", (RECIPES / "example.yaml").read_text(), flags=re.MULTILINE))
+    settings = load_settings(RECIPES / "example.yaml")
+    parts = [
+        settings,
+        settings.dev,
+        *(value for value in vars(settings).values() if dataclasses.is_dataclass(value)),
+    ]
+    keys = {field.name for part in parts for field in dataclasses.fields(part)}
+    assert keys - written == set()
+
+
+def test_the_example_shows_the_defaults() -> None:
+    settings = load_settings(RECIPES / "example.yaml", {"cleaning.held_out": []})
+    for name in ("cleaning", "vocabulary", "network", "training", "report", "export"):
+        part = getattr(settings, name)
+        assert part == type(part)()
+
+
+def test_both_directions_share_their_prepared_data() -> None:
+    there, back = (load_settings(RECIPES / f"{name}.yaml") for name in ("en-de", "de-en"))
+    assert there.preparation_hash() == back.preparation_hash()
+    assert there.prepared == back.prepared
+    assert there.languages == ("en", "de")
+    assert back.languages == ("de", "en")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trainig": {}}, "unknown key 'trainig'; did you mean 'training'?"),
+        ({"training": {"step": 3}}, "unknown key 'training.step'; did you mean 'steps'?"),
+        ({"training": {"xyz": 3}}, "accepted here: steps, batch_tokens"),
+        ({"training": {"steps": "many"}}, "training.steps: expected a whole number, found 'many'"),
+        ({"training": {"steps": True}}, "training.steps: expected a whole number, found True"),
+        ({"training": {"decay": "lineer"}}, "expected one of linear, cosine, inverse-sqrt, found 'lineer'"),
+        ({"training": {"steps": 0}}, "training.steps: must be at least 1"),
+        ({"corpora": "train.en"}, "corpora: expected a list, found 'train.en'"),
+        ({"corpora": [{"source": "train.en"}]}, "the key 'corpora.0.target' is missing"),
+        ({"corpora": []}, "at least one corpus"),
+        ({"network": {"heads": 5}}, "network.heads: must divide network.dimension"),
+        ({"seed": None}, "seed: expected a whole number, found nothing"),
+    ],
+)
+def test_a_mistake_is_named_with_its_file_and_key(config: Any, changes: dict[str, Any], message: str) -> None:
+    path = config(**changes)
+    with pytest.raises(KsterError, match=re.escape(message)) as error:
+        load_settings(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_missing_or_broken_file_is_an_error_for_people(tmp_path: Path) -> None:
+    with pytest.raises(KsterError, match="no configuration file"):
+        load_settings(tmp_path / "absent.yaml")
+    (tmp_path / "broken.yaml").write_text("a: [1, 2")
+    with pytest.raises(KsterError, match="not valid YAML"):
+        load_settings(tmp_path / "broken.yaml")
+
+
+def test_overrides_win_over_the_file(config: Any) -> None:
+    overrides = parse_overrides(["training.steps=7", "corpora.0.weight=0.5", "report.log_every=3", "init=x"])
+    settings = load_settings(config(), overrides)
+    assert settings.training.steps == 7
+    assert settings.corpora[0].weight == 0.5
+    assert settings.report.log_every == 3
+    assert settings.init == "x"
+
+
+def test_an_override_that_fits_nowhere_is_refused(config: Any) -> None:
+    with pytest.raises(KsterError, match=r"--set corpora\.9\.weight"):
+        load_settings(config(), {"corpora.9.weight": 1})
+    with pytest.raises(KsterError, match="expected KEY=VALUE"):
+        parse_overrides(["training.steps"])
+
+
+def test_an_unset_environment_variable_is_named(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KSTER_TEST_DATA", raising=False)
+    settings = load_settings(config(data="${KSTER_TEST_DATA}/x"))
+    with pytest.raises(KsterError, match="environment variable KSTER_TEST_DATA is not set"):
+        settings.corpus_path("train.en")
+    monkeypatch.setenv("KSTER_TEST_DATA", "/somewhere")
+    assert settings.corpus_path("train.en") == Path("/somewhere/x/train.en")
+
+
+def test_reverse_turns_the_files_round() -> None:
+    assert CorpusSettings("a.de", "a.en", reverse=True).sides == ("a.en", "a.de")
+
+
+def test_weights_and_direction_do_not_ask_for_new_prepared_data(config: Any) -> None:
+    plain = load_settings(config())
+    same = load_settings(
+        config(), {"corpora.0.weight": 3, "direction": "swap", "seed": 5, "training.steps": 1}
+    )
+    other = load_settings(config(), {"cleaning.max_tokens": 50})
+    assert plain.preparation_hash() == same.preparation_hash() != other.preparation_hash()
+    assert isinstance(plain, TrainSettings)
