@@ -1,0 +1,210 @@
+"""`kster fit` and `kster tune`: how much to believe a memory's examples, learned from text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kster.cli.opening import open_with_model
+from kster.cli.options import Device, Directory, Json, Model
+from kster.cli.output import emit, emit_json, facts, note
+from kster.cli.progress import progress_bar, progress_bars
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.smoothing import FitReport
+
+DevSource = Annotated[
+    Path | None,
+    typer.Option("--dev-source", metavar="FILE", help="Development text to stop by, one a line, with …"),
+]
+DevTarget = Annotated[Path | None, typer.Option("--dev-target", metavar="FILE", help="… its translations.")]
+
+
+def fit(
+    directory: Directory,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="KERNEL", help="laplacian or gaussian.", show_default="laplacian")
+    ] = None,
+    dev_source: DevSource = None,
+    dev_target: DevTarget = None,
+    general_source: Annotated[
+        Path | None,
+        typer.Option(
+            "--general-source",
+            metavar="FILE",
+            help="General-domain text, from which to learn when not to believe the memory, with …",
+        ),
+    ] = None,
+    general_target: Annotated[
+        Path | None, typer.Option("--general-target", metavar="FILE", help="… its translations.")
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Start from the paper's recipe instead of these defaults.")
+    ] = False,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Examples looked up for a word.", show_default="16")
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FEATURES", help="What the networks see: paper or confidence.", show_default="confidence"
+        ),
+    ] = None,
+    learn_bandwidth: Annotated[
+        bool | None, typer.Option(help="Learn σ, or keep it fixed.", show_default="learn")
+    ] = None,
+    learn_weight: Annotated[
+        bool | None, typer.Option(help="Learn λ, or keep it fixed.", show_default="learn")
+    ] = None,
+    dropout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DROPOUT",
+            help="Examples hidden while fitting: nearest (as in the paper), provenance or none.",
+            show_default="provenance",
+        ),
+    ] = None,
+    keep_rate: Annotated[
+        float | None, typer.Option(help="Share of words whose examples are all kept.", show_default="0.1")
+    ] = None,
+    label_smoothing: Annotated[float | None, typer.Option(show_default="0.0")] = None,
+    steps: Annotated[int | None, typer.Option(help="At most so many.", show_default="400")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(help="Words in a step.", show_default="4096")] = None,
+    learning_rate: Annotated[float | None, typer.Option(show_default="0.001")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Looks at the development text without gain.", show_default="5")
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            help="Words of the memory to learn from, at most.", show_default="60,000, on a GPU 1,000,000"
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(show_default="1")] = None,
+    model: Model = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Learn how much to believe a memory's examples: its bandwidth and mixing weight (KSTER).
+
+    An earlier fit stays in use until this one is done. Without development text a share of the memory's
+    own segments is held out to stop by.
+    """
+    from kster.smoothing import FitSettings
+    from kster.smoothing import fit as fit_smoother
+
+    given: dict[str, Any] = {
+        name: value
+        for name, value in {
+            "kernel": kernel,
+            "k": k,
+            "features": features,
+            "learn_bandwidth": learn_bandwidth,
+            "learn_weight": learn_weight,
+            "dropout": dropout,
+            "keep_rate": keep_rate,
+            "label_smoothing": label_smoothing,
+            "steps": steps,
+            "batch_tokens": batch_tokens,
+            "learning_rate": learning_rate,
+            "patience": patience,
+            "max_tokens": max_tokens,
+            "seed": seed,
+        }.items()
+        if value is not None
+    }
+    settings = FitSettings.paper(**given) if paper else FitSettings(**given)
+    dev = _pairs("dev", dev_source, dev_target)
+    general = _pairs("general", general_source, general_target)
+    jobs = {"caching": ("words", None), "fitting": ("steps", settings.steps)}
+    with open_with_model(directory, model, device) as memory, progress_bars(jobs) as show:
+        report = fit_smoother(memory.model, memory, settings, dev, general=general, progress=show)
+    if json:
+        emit_json(report.to_json())
+    else:
+        emit(_fit_summary(directory, report))
+
+
+def tune(
+    directory: Directory,
+    dev_source: DevSource = None,
+    dev_target: DevTarget = None,
+    kernel: Annotated[str, typer.Option(metavar="KERNEL", help="gaussian or laplacian.")] = "gaussian",
+    model: Model = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Choose kNN-MT's number of neighbours, temperature and weight on development text.
+
+    Without development text the memory's own segments are used, each as if it were not in the memory.
+    """
+    from kster.smoothing import tune as tune_knn
+
+    dev = _pairs("dev", dev_source, dev_target)
+    with open_with_model(directory, model, device) as memory, progress_bar("caching", "words") as show:
+        report = tune_knn(memory.model, memory, dev, kernel=kernel, progress=show)  # type: ignore[arg-type]
+    if json:
+        emit_json(report.to_json())
+        return
+    best = report.best
+    emit(
+        facts(
+            [
+                (
+                    "best of",
+                    f"{len(report.trials):,} combinations on {report.tokens:,} words ({report.dev_origin})",
+                ),
+                ("k", f"{best.k}"),
+                ("temperature", f"{best.bandwidth:.4g} ({report.kernel} kernel)"),
+                ("weight", f"{best.mixing_weight:.2f}"),
+                ("loss a word", f"base {report.base_nll:.3f}, kNN-MT {best.nll:.3f}"),
+                ("saved in", f"{directory / 'smoother'}, used by --method knn"),
+            ]
+        )
+    )
+
+
+def _pairs(name: str, source: Path | None, target: Path | None) -> list[tuple[str, str]] | None:
+    """The usable pairs of --NAME-source and --NAME-target."""
+    from kster.formats import Pair, read_moses
+
+    if source is None and target is None:
+        return None
+    if source is None or target is None:
+        raise KsterError(f"--{name}-source and --{name}-target belong together")
+    items = list(read_moses(source, target))
+    pairs = [(item.source, item.target) for item in items if isinstance(item, Pair)]
+    if not pairs:
+        raise KsterError(f"{source}: no pairs in it")
+    if left_out := len(items) - len(pairs):
+        note(f"{source}: {left_out:,} of {len(items):,} lines are empty or unusable and left out")
+    return pairs
+
+
+def _fit_summary(directory: Path, report: FitReport) -> str:
+    losses = [("dev", report.dev)] + ([("general", report.general)] if report.general else [])
+    lambdas, sigmas = report.mixing_weight.quantiles, report.bandwidth.quantiles
+    return facts(
+        [
+            ("learned from", f"{report.train_tokens:,} words of {report.train_segments:,} segments"),
+            *(
+                (
+                    f"loss a word, {name}",
+                    f"base {result.base:.3f}, tuned kNN-MT {result.knn:.3f}, KSTER {result.kster:.3f} "
+                    f"({result.tokens:,} words{', ' + report.dev_origin if name == 'dev' else ''})",
+                )
+                for name, result in losses
+            ),
+            ("mixing weight λ", _spread(report.mixing_weight.mean, lambdas)),
+            ("bandwidth σ", _spread(report.bandwidth.mean, sigmas)),
+            ("took", f"{report.seconds.get('total', 0.0):.0f} s"),
+            ("saved in", f"{directory / 'smoother'}, used by --method kster"),
+        ]
+    )
+
+
+def _spread(mean: float, quantiles: dict[str, float]) -> str:
+    return f"mean {mean:.3g}, middle half {quantiles['0.25']:.3g} … {quantiles['0.75']:.3g}"

@@ -1,0 +1,143 @@
+"""`kster memory import`: files of example pairs into a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kster.cli.opening import open_with_model
+from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
+from kster.cli.output import emit, emit_json, note
+from kster.cli.progress import progress_bar
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.formats import Pair, Rejection
+    from kster.memory import ImportReport, Memory
+
+SHOWN = 20  # rejections printed; --json has them all
+
+
+class Tags(StrEnum):
+    STRIP = "strip"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """One file, or one pair of files, still to be read."""
+
+    name: str
+    read: Callable[[], Iterator[Pair | Rejection]]
+
+
+def import_files(
+    directory: Directory,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            help=".tmx .xlf .xliff .sdlxliff .mqxliff .mxliff .po .tsv .csv, also with .gz or .xz.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead of files: one source text a line, with …")
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="… their translations, line by line.")
+    ] = None,
+    source_lang: SourceLang = None,
+    target_lang: TargetLang = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT", help="tmx, xliff, po, tsv, csv or moses.", show_default="by the file's name"
+        ),
+    ] = None,
+    tags: Annotated[Tags, typer.Option(help="What to do with inline tags of TMX and XLIFF.")] = Tags.STRIP,
+    model: Model = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Add the pairs of files of examples: each file whole or not at all, known pairs skipped.
+
+    Languages are the memory's unless given; `en-GB` in a file serves `en`.
+    """
+    from kster.memory import Memory
+
+    with Memory.open(directory) as opened:
+        languages = (
+            source_lang or opened.description.source_lang,
+            target_lang or opened.description.target_lang,
+        )
+    inputs = _inputs(files or [], source, target, languages, format, tags)
+    with open_with_model(directory, model, device) as memory:
+        reports = dict(_import_all(memory, inputs))
+    if json:
+        emit_json([{"file": name, **asdict(report)} for name, report in reports.items()])
+        return
+    for name, report in reports.items():
+        emit(
+            f"{name}: {report.added:,} added, {report.duplicates:,} there already, "
+            f"{len(report.rejected):,} rejected"
+        )
+        for rejection in report.rejected[:SHOWN]:
+            note(f"  {rejection}")
+        if len(report.rejected) > SHOWN:
+            note(f"  … and {len(report.rejected) - SHOWN:,} more (--json lists them all)")
+
+
+def _inputs(
+    files: list[Path],
+    source: Path | None,
+    target: Path | None,
+    languages: tuple[str | None, str | None],
+    format: str | None,
+    tags: Tags,
+) -> list[_Input]:
+    """What to read, checked as far as possible before the first pair goes in."""
+    from kster.formats import detect_format, read_moses, read_pairs
+
+    if (source is None) != (target is None):
+        raise KsterError("--source and --target belong together; nothing was imported")
+    if not files and source is None:
+        raise KsterError("no files to import: name some, or give --source FILE --target FILE")
+    inputs = []
+    for file in files:
+        if not file.exists() and not list(file.parent.glob(f"{file.name}.*")):
+            raise KsterError(f"{file}: no such file; nothing was imported")
+        kind = format or detect_format(file)
+        # Opened when its turn comes, so that one file is open at a time.
+        read = partial(read_pairs, file, *languages, format=kind, tags=_tags(tags))
+        inputs.append(_Input(str(file), read))
+    if source is not None and target is not None:
+        for file in (source, target):
+            if not file.exists():
+                raise KsterError(f"{file}: no such file; nothing was imported")
+        inputs.append(_Input(f"{source}, {target}", partial(read_moses, source, target)))
+    return inputs
+
+
+def _tags(tags: Tags) -> Literal["strip", "keep"]:
+    return "keep" if tags is Tags.KEEP else "strip"
+
+
+def _import_all(memory: Memory, inputs: list[_Input]) -> Iterator[tuple[str, ImportReport]]:
+    done: list[str] = []
+    for item in inputs:
+        try:
+            with progress_bar(item.name, "pairs") as show, closing(item.read()) as pairs:  # type: ignore[type-var]
+                report = memory.import_pairs(pairs, origin=item.name, progress=show)
+        except KsterError as error:
+            kept = f" ({', '.join(done)} went in before it)" if done else ""
+            raise KsterError(f"{error}; nothing of this file was imported{kept}") from error
+        done.append(item.name)
+        yield item.name, report

@@ -1,0 +1,92 @@
+"""Lines in: from a pipe, a terminal or a file, in blocks, without waiting for more than there is."""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Iterator
+from io import UnsupportedOperation
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import BinaryIO
+
+from kster.errors import KsterError
+
+CHUNK = 1 << 18
+PATIENCE = 0.01  # seconds a half-full block waits for a busy writer
+
+
+def line_blocks(path: Path | None, size: int) -> Iterator[list[str]]:
+    """The lines of a file, or of standard input for None, `size` at a time.
+
+    A block from standard input is shorter when no more lines are waiting: what a person or a program
+    has written is answered before it writes more.
+    """
+    if path is not None:
+        yield from _grouped(file_lines(path), size)
+        return
+    stream: BinaryIO = sys.stdin.buffer
+    number, lines, rest = 0, [], b""
+    while chunk := _read(stream):
+        *complete, rest = (rest + chunk).split(b"\n")
+        lines += complete
+        while lines and (len(lines) >= size or not _more_waiting(stream)):
+            block, lines = lines[:size], lines[size:]
+            yield [_decoded(line, number + i) for i, line in enumerate(block, 1)]
+            number += len(block)
+    if rest:
+        lines.append(rest)
+    yield from _grouped((_decoded(line, number + i) for i, line in enumerate(lines, 1)), size)
+
+
+def file_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, perhaps compressed, in any Unicode encoding."""
+    from kster.formats.encoding import MAX_LINE, text_lines
+
+    if path.is_dir():
+        raise KsterError(f"{path}: is a directory, not a file")
+    for number, line in enumerate(text_lines(path), 1):
+        if line is None:
+            raise KsterError(f"{path}, line {number}: longer than {MAX_LINE:,} characters")
+        yield line
+
+
+def read_lines(path: Path) -> list[str]:
+    return list(file_lines(path))
+
+
+def paired_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Lines of two files side by side; KsterError when one has more."""
+    for number, (one, other) in enumerate(zip_longest(file_lines(source), file_lines(target)), 1):
+        if one is None or other is None:
+            shorter, longer = (source, target) if one is None else (target, source)
+            raise KsterError(
+                f"{shorter} has {number - 1:,} lines, {longer} has more; they must pair up line by line"
+            )
+        yield one, other
+
+
+def _grouped(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    while block := list(islice(lines, size)):
+        yield block
+
+
+def _read(stream: BinaryIO) -> bytes:
+    read = getattr(stream, "read1", stream.read)  # read1: what is there, not a full chunk
+    data: bytes = read(CHUNK)
+    return data
+
+
+def _more_waiting(stream: BinaryIO) -> bool:
+    try:
+        return bool(select.select([stream], [], [], 0 if stream.isatty() else PATIENCE)[0])
+    except (OSError, ValueError, UnsupportedOperation):  # nothing to select on: read until it ends
+        return True
+
+
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise KsterError(f"standard input, line {number}: not valid UTF-8 ({error.reason})") from error
+    return text.removesuffix("\r")

@@ -1,0 +1,257 @@
+"""`kster memory …`: make a memory, look into it, take care of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kster.cli.opening import load_model, open_memory, open_with_model
+from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
+from kster.cli.output import (
+    emit,
+    emit_json,
+    emit_json_list,
+    facts,
+    flush,
+    note,
+    on_terminal,
+    one_line,
+    size,
+)
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.memory import Memory, MemoryInfo, Segment
+
+PAGE = 5_000  # segments read at a time
+
+app = typer.Typer(help="Make, fill and look after memories: the examples a translation learns from.")
+
+
+@app.command()
+def create(
+    directory: Directory,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="A Hugging Face directory or hub id (Marian, M2M100, NLLB).",
+            show_default=False,
+        ),
+    ],
+    source_lang: SourceLang = None,
+    target_lang: TargetLang = None,
+    json: Json = False,
+) -> None:
+    """Make an empty memory for a model."""
+    from kster.memory import Memory
+
+    with Memory.create(directory, load_model(model, "cpu", source_lang, target_lang)) as memory:
+        info = memory.info()
+    if json:
+        emit_json(dataclasses.asdict(info))
+    else:
+        emit(f"{directory}: an empty memory for {info.model} ({_languages(info)})")
+
+
+@app.command()
+def add(
+    directory: Directory,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A text.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.", show_default=False)],
+    model: Model = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Add one example; the next translation uses it."""
+    with open_with_model(directory, model, device) as memory:
+        segment = memory.add(source, target, origin="kster memory add")
+    if json:
+        emit_json(dataclasses.asdict(segment))
+    else:
+        emit(f"segment {segment.id}: {one_line(segment.source)} → {one_line(segment.target)}")
+
+
+@app.command()
+def remove(
+    directory: Directory,
+    ids: Annotated[
+        list[int] | None, typer.Argument(metavar="ID", help="Segments to remove.", show_default=False)
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Instead of ids: exactly this source …")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="… with exactly this translation.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Remove segments for good, by id or by their text."""
+    if bool(ids) == (source is not None and target is not None) or (source is None) != (target is None):
+        raise KsterError("name what to remove: either ids, or --source with --target; nothing was removed")
+    with open_memory(directory) as memory:
+        count = memory.remove(ids) if ids else memory.remove_pair(source or "", target or "")
+    if count == 0:
+        raise KsterError(f"{directory}: no segment has this source and this target; nothing was removed")
+    if json:
+        emit_json({"removed": count})
+    else:
+        emit(f"removed {_count(count, 'segment')}")
+
+
+@app.command("list")
+def list_segments(
+    directory: Directory,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    json: Json = False,
+) -> None:
+    """List segments in the order they were added: id, source, target."""
+    with open_memory(directory) as memory:
+        _emit_segments(_pages(memory, limit, offset, None), json)
+
+
+@app.command()
+def search(
+    directory: Directory,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to look for.", show_default=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    json: Json = False,
+) -> None:
+    """Find segments whose source or target contains a text, in upper or lower case."""
+    with open_memory(directory) as memory:
+        _emit_segments(_pages(memory, limit, 0, text), json)
+
+
+@app.command()
+def info(directory: Directory, json: Json = False) -> None:
+    """Say how large a memory is, which model it belongs to, and whether it is fitted."""
+    with open_memory(directory) as memory:
+        found = memory.info()
+    if json:
+        emit_json(dataclasses.asdict(found))
+        return
+    emit(
+        facts(
+            [
+                ("memory", found.directory),
+                ("model", f"{found.model} ({_languages(found)}, fingerprint {found.fingerprint[:12]})"),
+                (
+                    "segments",
+                    f"{found.segments:,}" + (f" ({found.removed:,} removed)" if found.removed else ""),
+                ),
+                ("keys", f"{found.entries:,} of {found.dimension} dimensions"),
+                ("on disk", size(found.bytes_on_disk)),
+                ("in RAM", size(found.bytes_in_ram)),
+                ("search", found.index),
+                ("fitted", _fit_status(found)),
+                ("created", found.created),
+            ]
+        )
+    )
+
+
+@app.command()
+def export(
+    directory: Directory,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to.", show_default="standard output, TSV")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="tmx, xliff, xliff2, po, tsv, csv or moses.",
+            show_default="by the file's name",
+        ),
+    ] = None,
+) -> None:
+    """Write every pair to a file, or to standard output."""
+    from kster.formats import write_pairs
+
+    with open_memory(directory) as memory:
+        languages = memory.description.source_lang, memory.description.target_lang
+        if file is not None:
+            count = write_pairs(file, memory.export(), *languages, format=format)
+            note(f"{file}: {_count(count, 'pair')}")
+            return
+        if format == "moses":
+            raise KsterError("moses writes two files; name them: kster memory export DIR FILE --format moses")
+        # Written whole before any of it is shown, as every export is.
+        with tempfile.TemporaryDirectory() as folder:
+            written = Path(folder) / "export"
+            write_pairs(written, memory.export(), *languages, format=format or "tsv")
+            with written.open(encoding="utf-8", newline="") as text:
+                shutil.copyfileobj(text, sys.stdout)
+    flush()
+
+
+@app.command()
+def verify(directory: Directory, json: Json = False) -> None:
+    """Read everything and compare it with its checksums; status 1 when something is wrong."""
+    with open_memory(directory) as memory:
+        problems = memory.verify()
+        count = 0 if problems else memory.segment_count()
+    if json:
+        emit_json({"ok": not problems, "problems": problems})
+    else:
+        emit("\n".join(problems) if problems else f"{directory}: {_count(count, 'segment')}, all as written")
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def compact(directory: Directory, json: Json = False) -> None:
+    """Give back the space that removed segments still take."""
+    with open_memory(directory) as memory:
+        report = memory.compact()
+    if json:
+        emit_json(dataclasses.asdict(report))
+    else:
+        emit(
+            f"dropped {_count(report.segments_dropped, 'removed segment')}, freed {size(report.bytes_freed)}"
+        )
+
+
+def _pages(memory: Memory, limit: int | None, offset: int, query: str | None) -> Iterator[Segment]:
+    end = None if limit is None else offset + limit
+    while end is None or offset < end:
+        wanted = PAGE if end is None else min(PAGE, end - offset)
+        page = memory.segments(limit=wanted, offset=offset, query=query)
+        yield from page
+        if len(page) < wanted:
+            return
+        offset += wanted
+
+
+def _emit_segments(segments: Iterator[Segment], json: bool) -> None:
+    if json:
+        emit_json_list(dataclasses.asdict(segment) for segment in segments)
+        return
+    for segment in segments:
+        source, target = one_line(segment.source), one_line(segment.target)
+        emit(
+            f"{segment.id:>6}  {source} → {target}" if on_terminal() else f"{segment.id}\t{source}\t{target}"
+        )
+
+
+def _languages(found: MemoryInfo) -> str:
+    return f"{found.source_lang or '?'} → {found.target_lang or '?'}"
+
+
+def _fit_status(found: MemoryInfo) -> str:
+    if not found.fitted:
+        return "no (used with its model's default smoother, or safe kNN-MT)"
+    kernel = ((found.fit or {}).get("settings") or {}).get("kernel")
+    return f"yes ({kernel} kernel)" if kernel else "yes"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,81 @@
+"""Options that several commands share: one spelling, one explanation."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kster.errors import KsterError
+
+
+class Method(StrEnum):
+    """How to translate: the base model alone, with kNN-MT, or with KSTER."""
+
+    BASE = "base"
+    KNN = "knn"
+    KSTER = "kster"
+
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The memory's directory.", show_default=False)]
+Memories = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--memory", metavar="DIR", help="A memory; repeat to search several as one.", show_default=False
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="A Hugging Face directory or hub id (Marian, M2M100, NLLB); a memory knows its own.",
+        show_default=False,
+    ),
+]
+Device = Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu, cuda, cuda:0, …")]
+SourceLang = Annotated[
+    str | None,
+    typer.Option("--source-lang", metavar="CODE", help="Source language.", show_default=False),
+]
+TargetLang = Annotated[
+    str | None,
+    typer.Option("--target-lang", metavar="CODE", help="Target language.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")]
+LengthPenalty = Annotated[
+    float, typer.Option("--length-penalty", help="Above 0 favours longer translations.")
+]
+BatchSize = Annotated[
+    int | None,
+    typer.Option("--batch-size", min=1, help="Sentences at once.", show_default="32, on a GPU 256"),
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        "--methods",
+        "--method",
+        metavar="LIST",
+        help="Of base, knn, kster, separated by commas.",
+        show_default="all three with a memory, else base",
+    ),
+]
+
+
+def chosen_methods(given: str | None, *, with_memory: bool) -> list[str]:
+    """The methods of a `--methods` list, in the order given."""
+    known = [method.value for method in Method]
+    if given is None:
+        return known if with_memory else [known[0]]
+    chosen = [name.strip() for name in given.split(",") if name.strip()]
+    unknown = [name for name in chosen if name not in known]
+    if unknown or not chosen:
+        raise KsterError(
+            f"--methods {given!r}: {', '.join(unknown) or 'nothing'} is no method; "
+            f"accepted: {', '.join(known)}, separated by commas"
+        )
+    if not with_memory and chosen != [known[0]]:
+        raise KsterError(f"--methods {given}: all but base need a memory; give one with --memory DIR")
+    return list(dict.fromkeys(chosen))

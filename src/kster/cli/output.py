@@ -1,0 +1,96 @@
+"""What commands write: lines for people, JSON for machines, tables on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class ReaderGone(Exception):
+    """Nobody reads the output any more: time to stop quietly."""
+
+
+def emit(text: str, end: str = "\n") -> None:
+    """Write to standard output."""
+    try:
+        sys.stdout.write(text + end)
+    except BrokenPipeError as error:
+        raise ReaderGone from error
+
+
+def flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise ReaderGone from error
+
+
+def note(text: str) -> None:
+    """A line for the person at the keyboard, on stderr, so that output stays what was asked for."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def as_json(value: Any) -> str:
+    """One line of JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def emit_json(value: Any) -> None:
+    """A result for a machine, which a person can read, too."""
+    emit(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def emit_json_list(values: Iterable[Any]) -> None:
+    """A JSON list, written element by element: it may be long."""
+    separator = "["
+    for value in values:
+        emit(f"{separator}\n  {as_json(value)}", end="")
+        separator = ","
+    emit("[]" if separator == "[" else "\n]")
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Aligned columns, the first row as heading; the first `left` columns to the left, numbers right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    heading, *body = rows
+    drawn = Table(box=SIMPLE_HEAD)
+    for i, name in enumerate(heading):
+        drawn.add_column(Text(name), justify="left" if i < left else "right")
+    for row in body:
+        drawn.add_row(*(Text(cell) for cell in row))
+    console = Console(file=sys.stdout)
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get().rstrip("\n")
+
+
+def facts(items: Iterable[tuple[str, str]]) -> str:
+    """Names and values, one line each, aligned."""
+    listed = list(items)
+    width = max(len(name) for name, _ in listed)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in listed)
+
+
+def size(count: int) -> str:
+    """Bytes for people: 1,234 B, 5.6 MB."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            return f"{amount:,.0f} {unit}" if unit == "B" else f"{amount:,.1f} {unit}"
+        amount /= 1000
+    raise AssertionError("unreachable")
+
+
+def one_line(text: str) -> str:
+    """Text as one field of a tab-separated line."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,215 @@
+"""`kster translate`: lines in, translated lines out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from kster.cli.lines import line_blocks
+from kster.cli.opening import open_translator
+from kster.cli.options import (
+    BatchSize,
+    Beam,
+    Device,
+    LengthPenalty,
+    Memories,
+    Method,
+    Model,
+    SourceLang,
+    TargetLang,
+)
+from kster.cli.output import ReaderGone, as_json
+from kster.cli.progress import progress_bar
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.cli.explain_html import Page
+    from kster.translation import Translation, Translator
+
+BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
+EXPLAINED_BLOCK = 128  # explanations are a thousand times larger than their sentences
+
+
+class Explain(StrEnum):
+    JSON = "json"
+    HTML = "html"
+
+
+def translate(
+    memory: Memories = None,
+    model: Model = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            metavar="METHOD", help="base, knn or kster.", show_default="kster with a memory, else base"
+        ),
+    ] = None,
+    beam: Beam = 4,
+    length_penalty: LengthPenalty = 0.6,
+    n_best: Annotated[
+        int, typer.Option("--n-best", min=1, help="Translations of each line, separated by tabs.")
+    ] = 1,
+    explain: Annotated[
+        Explain | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="Say for every word who decided it and which examples spoke: "
+            "json (one object a line) or html (one page).",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    input: Annotated[
+        Path | None, typer.Option("--input", "-i", metavar="FILE", show_default="standard input")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", show_default="standard output")
+    ] = None,
+    batch_size: BatchSize = None,
+    device: Device = "auto",
+    source_lang: SourceLang = None,
+    target_lang: TargetLang = None,
+) -> None:
+    """Translate line by line. Empty lines stay empty and the order stays as it is.
+
+    A memory knows its model: `--memory DIR` alone is enough.
+    """
+    _require_sense(method, bool(memory), beam, n_best, html=explain is Explain.HTML, json=json)
+    _require_files(input, output)
+    translator = open_translator(memory or [], model, device, source_lang, target_lang)
+    with _writer(output) as out:
+        writer = _choose_writer(out, translator, method, explain, json)
+        writer.begin()
+        # Not beside the translations themselves: a bar would run into them.
+        visible = output is not None or not sys.stdout.isatty()
+        with progress_bar("translating", "lines", visible=visible) as show:
+            done = 0
+            for block in line_blocks(input, EXPLAINED_BLOCK if explain else BLOCK):
+                translations = translator.translate(
+                    block,
+                    method=method.value if method else None,
+                    beam=beam,
+                    length_penalty=length_penalty,
+                    n_best=n_best,
+                    explain=explain is not None,
+                    batch_sentences=batch_size,
+                )
+                writer.write(translations)
+                done += len(block)
+                show(done)
+        writer.end()
+
+
+class _Lines:
+    """Text, one line for each; the other hypotheses behind tabs."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def begin(self) -> None:
+        pass
+
+    def write(self, translations: list[Translation]) -> None:
+        self._emit("".join(self.render(translation) + "\n" for translation in translations))
+
+    def end(self) -> None:
+        pass
+
+    def render(self, translation: Translation) -> str:
+        if not translation.alternatives:
+            return translation.text.replace("\n", " ")
+        hypotheses = (translation.text, *translation.alternatives)
+        return "\t".join(text.replace("\n", " ").replace("\t", " ") for text in hypotheses)
+
+    def _emit(self, text: str) -> None:
+        try:
+            self.out.write(text)
+            self.out.flush()
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
+
+class _Json(_Lines):
+    """One JSON object a line."""
+
+    def render(self, translation: Translation) -> str:
+        return as_json(translation.to_json())
+
+
+class _Html(_Lines):
+    """One page."""
+
+    def __init__(self, out: TextIO, page: Page) -> None:
+        super().__init__(out)
+        self.page = page
+
+    def begin(self) -> None:
+        self._emit(self.page.begin())
+
+    def render(self, translation: Translation) -> str:
+        return self.page.sentence(translation)
+
+    def end(self) -> None:
+        self._emit(self.page.end())
+
+
+def _choose_writer(
+    out: TextIO, translator: Translator, method: Method | None, explain: Explain | None, json: bool
+) -> _Lines:
+    if explain is Explain.HTML:
+        return _Html(out, _page(translator, method))
+    return _Json(out) if json or explain else _Lines(out)
+
+
+def _page(translator: Translator, method: Method | None) -> Page:
+    from kster.cli.explain_html import Page
+
+    model, memory = translator.model, translator.memory
+    directories = [] if memory is None else [m.directory for m in getattr(memory, "memories", [memory])]
+    used = method.value if method else ("base" if memory is None else "kster")
+    return Page(
+        facts={
+            "method": used,
+            "model": Path(model.name).name or model.name,
+            "memory": ", ".join(directory.name for directory in directories) or "none",
+        },
+        end_token=model.token_text(model.eos_id),
+        pieces=lambda text: [model.token_text(token) for token in model.tokenise_target([text])[0]],
+    )
+
+
+def _require_sense(
+    method: Method | None, with_memory: bool, beam: int, n_best: int, *, html: bool, json: bool
+) -> None:
+    """Before a model is loaded and a file opened."""
+    if method not in (None, Method.BASE) and not with_memory:
+        raise KsterError(f"--method {method} needs a memory; give one with --memory DIR")
+    if n_best > beam:
+        raise KsterError(f"--n-best {n_best} needs a beam at least as wide; --beam is {beam}")
+    if html and json:
+        raise KsterError("--json and --explain html exclude each other; --explain json is both")
+
+
+def _require_files(input: Path | None, output: Path | None) -> None:
+    """That there is an input, and that the output would not overwrite it."""
+    if input is not None and not input.is_file():
+        raise KsterError(f"{input}: {'is a directory, not a file' if input.is_dir() else 'no such file'}")
+    if input is not None and output is not None and output.exists() and input.samefile(output):
+        raise KsterError(f"{output}: is the input, too; nothing was written")
+    if output is not None and not output.parent.is_dir():
+        raise KsterError(f"{output.parent}: no such directory to write {output.name} to")
+
+
+@contextmanager
+def _writer(output: Path | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    with output.open("w", encoding="utf-8", newline="\n") as file:
+        yield file

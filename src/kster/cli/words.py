@@ -1,0 +1,88 @@
+"""From tokens back to what a person reads: words of a translation, and where a token stands in a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SPACE = "▁"  # SentencePiece's mark for a word's beginning
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_ALONE = set('.,;:!?…()[]{}"«»„“”¿¡。，、！？：；（）「」')  # marks that are not part of the word beside them
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A stretch of the translation that is shown and explained as one."""
+
+    text: str
+    after_space: bool
+    first: int  # its tokens: first … last, last excluded
+    last: int
+
+
+def words_of(tokens: Sequence[str], end_token: str) -> list[Word]:
+    """Group tokens into words. The end of sentence is a word of its own with the text ⏎."""
+    starts = [i for i in range(len(tokens)) if i == 0 or _begins_word(tokens, i, end_token)]
+    words = []
+    for first, last in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        own = tokens[first:last]
+        text = "⏎" if own[0] == end_token else _text(own)
+        words.append(Word(text, first > 0 and own[0].startswith(SPACE), first, last))
+    return words
+
+
+def _begins_word(tokens: Sequence[str], i: int, end_token: str) -> bool:
+    token, before = tokens[i], tokens[i - 1]
+    if token.startswith(SPACE) or end_token in (token, before):
+        return True
+    if _BYTE.fullmatch(token) or _BYTE.fullmatch(before):
+        return False  # a character may be spread over several byte tokens
+    return _is_wide(token) or _stands_alone(token) or _stands_alone(before)
+
+
+def _is_wide(token: str) -> bool:
+    """Chinese, Japanese and Korean characters: no spaces tell words apart."""
+    return unicodedata.east_asian_width(token[0]) in "WF"
+
+
+def _stands_alone(token: str) -> bool:
+    return bool(token.lstrip(SPACE)) and all(character in _ALONE for character in token.lstrip(SPACE))
+
+
+def _bytes(token: str) -> bytes:
+    match = _BYTE.fullmatch(token)
+    return bytes([int(match[1], 16)]) if match else token.replace(SPACE, " ").encode()
+
+
+def _text(tokens: Sequence[str]) -> str:
+    return b"".join(_bytes(token) for token in tokens).decode(errors="replace").strip()
+
+
+def token_spans(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
+    """Where each token stands in the text it was made from: (begin, end) in characters.
+
+    None from the first token on that is not found there: tokenizers normalise some characters away.
+    """
+    raw = text.encode()
+    at, spans = 0, []
+    for token in tokens:
+        piece = _bytes(token)
+        if piece.startswith(b" "):
+            piece = piece.lstrip(b" ")
+            while raw[at : at + 1].isspace():
+                at += 1
+        if not raw.startswith(piece, at):
+            break
+        spans.append((at, at + len(piece)))
+        at += len(piece)
+    found = [(_characters(raw, begin), _characters(raw, end, up=True)) for begin, end in spans]
+    return [*found, *([None] * (len(tokens) - len(found)))]
+
+
+def _characters(raw: bytes, at: int, up: bool = False) -> int:
+    """How many characters the first `at` bytes hold; a cut one counts for the end of a span only."""
+    whole = len(raw[:at].decode(errors="ignore"))
+    cut = at < len(raw) and raw[at] & 0xC0 == 0x80
+    return whole + (cut and up)
