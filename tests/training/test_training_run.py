@@ -159,10 +159,21 @@ def test_fine_tuning_lowers_the_loss_of_its_domain(config: Any, corpus: Path, tm
     assert tuned.dev["loss"] < base.dev["loss"]
 
 
-def test_only_marian_models_are_fine_tuned(config: Any, tiny_m2m100: Path, tiny_marian: Path) -> None:
-    path = config(init=str(tiny_m2m100), vocabulary={"reuse": str(tiny_marian)})
+def test_what_cannot_be_fine_tuned_is_refused_before_any_work(
+    config: Any, tiny_m2m100: Path, tiny_marian: Path, tmp_path: Path
+) -> None:
     with pytest.raises(KsterError, match="it is a m2m_100 model; only Marian models can be trained"):
-        train(path)
+        train(config(init=str(tiny_m2m100)))
+    with pytest.raises(KsterError, match=r"no config\.json"):
+        train(config(init=str(tmp_path)))
+    longer = {
+        "cleaning": {"max_tokens": 600},
+        "network": {"positions": 600},
+        "training": {"batch_tokens": 900},
+    }
+    with pytest.raises(KsterError, match=r"reads 512 tokens, cleaning\.max_tokens is 600"):
+        train(config(init=str(tiny_marian), **longer))
+    assert not (tmp_path / "prepared").exists()
 
 
 def test_a_mixture_repeats_the_small_corpus(config: Any, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_both_directions_share_their_prepared_data() -> None:
         ({"corpora": [{"source": "train.en"}]}, "the key 'corpora.0.target' is missing"),
         ({"corpora": []}, "at least one corpus"),
         ({"network": {"heads": 5}}, "network.heads: must divide network.dimension"),
+        ({"init": "a", "vocabulary": {"reuse": "b"}}, "vocabulary.reuse: `init` brings its own vocabulary"),
         ({"seed": None}, "seed: expected a whole number, found nothing"),
     ],
 )

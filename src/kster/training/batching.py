@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +58,8 @@ def plan_epoch(
     return batches
 
 
-def round_up(lengths: np.ndarray) -> np.ndarray:
+def round_up(lengths: Any) -> Any:
+    """The padded length of a length or of an array of lengths."""
     return -(-lengths // _MULTIPLE) * _MULTIPLE
 
 

@@ -45,13 +45,17 @@ def new_config(
     )
 
 
+def check_init(path: Path, max_tokens: int) -> None:
+    """Refuse, before any work is done, a directory that cannot be fine-tuned."""
+    if not (path / "config.json").is_file():
+        raise KsterError(f"init: {path} is not a Hugging Face model directory (no config.json)")
+    check_trainable(transformers.AutoConfig.from_pretrained(path), str(path), max_tokens)
+
+
 def load_init(
     path: Path, training: OptimisationSettings
 ) -> tuple[transformers.MarianConfig, dict[str, Tensor], Tensor]:
     """(config, state, final logits bias) of a checkpoint to fine-tune, in float32 on the CPU."""
-    if not (path / "config.json").is_file():
-        raise KsterError(f"init: {path} is not a Hugging Face model directory (no config.json)")
-    check_trainable(transformers.AutoConfig.from_pretrained(path), str(path))
     network = transformers.MarianMTModel.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
     config = network.config
     config.dropout, config.attention_dropout = training.dropout, training.attention_dropout

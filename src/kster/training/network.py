@@ -18,7 +18,7 @@ import transformers
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.training.batching import Batch
+from kster.training.batching import Batch, round_up
 
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Activation] = {
@@ -115,7 +115,7 @@ class Network:
         self.heads = (config.encoder_attention_heads, config.decoder_attention_heads)
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         self.activation = ACTIVATIONS[config.activation_function]
-        self.positions = sinusoids(config.max_position_embeddings, config.d_model).to(device)
+        self.positions = sinusoids(round_up(config.max_position_embeddings), config.d_model).to(device)
         self._compiled: tuple[Callable[..., Tensor], Callable[..., Tensor]] | None = None
 
     def compile(self) -> None:
@@ -258,8 +258,8 @@ def initialise(flat: Tensor, layout: Layout, config: transformers.MarianConfig, 
             view.copy_(torch.empty(weight.shape).uniform_(-bound, bound, generator=random))
 
 
-def check_trainable(config: Any, name: str) -> None:
-    """Refuse a checkpoint that this forward pass does not describe."""
+def check_trainable(config: Any, name: str, max_tokens: int) -> None:
+    """Refuse a checkpoint that this forward pass does not describe, or whose sentences are shorter."""
     problem = None
     if config.model_type != "marian":
         problem = f"it is a {config.model_type} model; only Marian models can be trained"
@@ -267,5 +267,7 @@ def check_trainable(config: Any, name: str) -> None:
         problem = "its input and output embeddings are not shared"
     elif config.activation_function not in ACTIVATIONS:
         problem = f"its activation {config.activation_function!r} is not one of {', '.join(ACTIVATIONS)}"
+    elif config.max_position_embeddings < max_tokens:
+        problem = f"it reads {config.max_position_embeddings} tokens, cleaning.max_tokens is {max_tokens}"
     if problem:
         raise KsterError(f"init: {name} cannot be fine-tuned: {problem}; it was left untouched")

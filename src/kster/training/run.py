@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kster.training.batching import DeviceCorpus
 from kster.training.bleu import dev_bleu, find_sacrebleu
-from kster.training.checkpoint import build, export_directory, load_init, new_config
+from kster.training.checkpoint import build, check_init, export_directory, load_init, new_config
 from kster.training.distributed import Workers
 from kster.training.loop import Position, Trainer, dev_loss, fast_attention
 from kster.training.network import Layout, Network, initialise
@@ -56,6 +56,8 @@ def train(
     """
     started = time.monotonic()
     settings = load_settings(config_path, overrides)
+    if settings.init is not None:
+        check_init(expand(settings.init, "init"), settings.cleaning.max_tokens)
     workers = Workers.start(settings.device)
     progress = Progress(
         Path(settings.output), quiet=not workers.is_first, tensorboard=settings.report.tensorboard

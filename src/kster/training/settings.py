@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -233,11 +233,6 @@ def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     return settings
 
 
-def with_steps(settings: TrainSettings, steps: int) -> TrainSettings:
-    """The same run with another number of steps (for a caller that has measured its throughput)."""
-    return replace(settings, training=replace(settings.training, steps=steps))
-
-
 def _override(content: dict[str, Any], key: str, value: Any) -> None:
     node: Any = content
     *parents, last = key.split(".")
@@ -263,6 +258,9 @@ def _check(settings: TrainSettings, file: str) -> None:
     problems = {
         "corpora": not settings.corpora and "at least one corpus is needed",
         "source_lang": settings.source_lang == settings.target_lang and "must differ from target_lang",
+        "vocabulary.reuse": settings.init is not None
+        and settings.vocabulary.reuse is not None
+        and "`init` brings its own vocabulary; leave this key out",
         "training.steps": training.steps < 1 and "must be at least 1",
         "training.batch_tokens": training.batch_tokens < cleaning.max_tokens
         and f"must hold the longest sentence (cleaning.max_tokens = {cleaning.max_tokens})",
