@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kster.smoothing.geometry import Geometry
+
 LOG_PROB_FLOOR = -12.0
 """Less probable than e⁻¹² is all the same; keeps −inf and outliers out of the network's input."""
 
@@ -25,19 +27,17 @@ BANDWIDTH_EVIDENCE_SIZE = len(NAMES_OF_DISTANCES)
 WEIGHT_EVIDENCE_SIZE = len(NAMES_OF_DISTANCES) + len(NAMES_OF_AGREEMENT)
 
 
-def distance_evidence(distances: Tensor, found: Tensor, distinct: Tensor, query_length: Tensor) -> Tensor:
+def distance_evidence(geometry: Geometry, distinct: Tensor) -> Tensor:
     """What the distances say before any kernel is applied, for the bandwidth and the mixing weight.
 
-    distances: (n, k) finite; found: (n, k) bool; distinct: (n, k) bool, the first neighbour of each
-    value; query_length: (n,) ‖q‖. Returns (n, 4).
+    distinct: (n, k) bool, the first neighbour of each value. Returns (n, 4).
     """
-    count = found.sum(dim=-1).clamp_min(1)  # (n,)
-    nearest = distances.masked_fill(~found, torch.inf).amin(dim=-1).nan_to_num(posinf=0.0)
-    mean = distances.masked_fill(~found, 0.0).sum(dim=-1) / count
+    count = geometry.found.sum(dim=-1).clamp_min(1)  # (n,)
+    mean = geometry.distances.masked_fill(~geometry.found, 0.0).sum(dim=-1) / count
     # 0.01: closer than 1 % of the query's length is an exact match up to rounding.
-    near = (nearest / query_length + 0.01).log()
-    far = (mean / query_length + 0.01).log()
-    return torch.stack([near, far, found.float().mean(dim=-1), distinct.sum(dim=-1) / count], dim=-1)
+    near = (geometry.relative_nearest.sqrt() + 0.01).log()
+    far = (mean / geometry.query_length + 0.01).log()
+    return torch.stack([near, far, geometry.found.float().mean(dim=-1), distinct.sum(dim=-1) / count], dim=-1)
 
 
 def agreement_evidence(

@@ -24,6 +24,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from kster.smoothing.geometry import Geometry
 from kster.smoothing.mixing_weight import LogShares
 
 
@@ -35,14 +36,15 @@ class ExactMatch(nn.Module):
         self.log_weight = math.log(weight)
         self.tolerance = tolerance
 
-    def sharpen(self, log_kernels: Tensor, relative: Tensor, relative_nearest: Tensor) -> Tensor:
-        """log_kernels, relative: (n, k), relative = dⱼ² / ‖q‖², finite; relative_nearest: (n,)."""
-        exactness = (-relative_nearest / self.tolerance).exp().unsqueeze(-1)  # (n, 1)
-        return log_kernels - exactness * (relative - relative_nearest.unsqueeze(-1)) / self.tolerance
+    def sharpen(self, log_kernels: Tensor, geometry: Geometry) -> Tensor:
+        """log_kernels: (n, k). Returns (n, k)."""
+        nearest = geometry.relative_nearest.unsqueeze(-1)  # (n, 1)
+        exactness = (-nearest / self.tolerance).exp()  # (n, 1) e
+        return log_kernels - exactness * (geometry.relative - nearest) / self.tolerance
 
-    def raise_weight(self, shares: LogShares, relative_nearest: Tensor) -> LogShares:
-        """relative_nearest: (n,) d₁² / ‖q‖², finite."""
-        log_raise = self.log_weight - relative_nearest / self.tolerance  # (n,) log(e · weight)
+    def raise_weight(self, shares: LogShares, geometry: Geometry) -> LogShares:
+        """shares: (n,), or (…, 1) to raise several mixing weights at once."""
+        log_raise = self.log_weight - geometry.relative_nearest / self.tolerance  # (n,) log(e · weight)
         return LogShares(
             examples=torch.logaddexp(shares.examples, shares.base + log_raise),
             base=shares.base + torch.log1p(-log_raise.exp()),

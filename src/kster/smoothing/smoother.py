@@ -28,8 +28,9 @@ from kster.smoothing.evidence import (
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
 from kster.smoothing.files import write_atomically
+from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import log_kernel, normalise
-from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight, LogShares
+from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight
 from kster.smoothing.settings import SmootherSettings
 
 if TYPE_CHECKING:
@@ -132,48 +133,46 @@ class Smoother(nn.Module):
     ) -> Smoothing:
         """`forward` with the neighbours in parts; found: (n, k) bool, the other shapes as above."""
         queries = queries.float()
-        any_found = found.any(dim=-1)  # (n,)
-        # Slots where nothing was found stand at the nearest distance: finite, and without effect on it.
-        nearest = distances.float().masked_fill(~found, torch.inf).amin(dim=-1, keepdim=True)
-        nearest = nearest.masked_fill(~any_found.unsqueeze(-1), 0.0)  # (n, 1)
-        distances = torch.where(found, distances.float(), nearest)  # (n, k) finite
-        query_length = torch.linalg.vector_norm(queries, dim=-1).clamp_min(1e-6)  # (n,)
-        relative = (distances / query_length.unsqueeze(-1)).square()  # (n, k) d² / ‖q‖²
-        relative_nearest = relative.amin(dim=-1)  # (n,)
-
-        closeness = None
+        geometry = Geometry.of(queries, distances, found)
+        closeness = None  # (n, evidence)
         if self.settings.features == "confidence":
-            distinct = first_of_its_value(values, found)
-            closeness = distance_evidence(distances, found, distinct, query_length)
-
-        if isinstance(self.bandwidth, LearnedBandwidth):
-            mean_keys = pool(found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1))  # (n, d)
-            bandwidth = self.bandwidth(queries, mean_keys, closeness)
-        else:
-            bandwidth = self.bandwidth(queries)
-        log_kernels = log_kernel(self.settings.kernel, distances, bandwidth)
+            closeness = distance_evidence(geometry, first_of_its_value(values, found))
+        bandwidth = self._bandwidth(queries, found, pool, closeness)
+        log_kernels = log_kernel(self.settings.kernel, geometry.distances, bandwidth)  # (n, k)
         if self.exact_match is not None:
-            log_kernels = self.exact_match.sharpen(log_kernels, relative, relative_nearest)
-        log_weights = normalise(log_kernels, found)
+            log_kernels = self.exact_match.sharpen(log_kernels, geometry)
+        log_weights = normalise(log_kernels, found)  # (n, k)
 
-        if isinstance(self.mixing_weight, LearnedMixingWeight):
-            evidence = None
+        if isinstance(self.mixing_weight, FixedMixingWeight):
+            shares = self.mixing_weight(geometry.relative_nearest)
+        else:
+            evidence = closeness
             if closeness is not None:
                 if base_log_probs_at_values is None or base_max_log_prob is None:
                     raise ValueError("a smoother with confidence features needs the base log-probabilities")
+                example = log_example_probs(log_weights, values)  # (n, k)
                 agreement = agreement_evidence(
-                    log_example_probs(log_weights, values),
-                    log_weights,
-                    base_log_probs_at_values,
-                    base_max_log_prob,
+                    example, log_weights, base_log_probs_at_values, base_max_log_prob
                 )
                 evidence = torch.cat([closeness, agreement], dim=-1)
             shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
-        else:
-            shares = self.mixing_weight(relative_nearest)
         if self.exact_match is not None:
-            shares = self.exact_match.raise_weight(shares, relative_nearest)
-        return _with_nothing_found(log_weights, bandwidth, shares, any_found)
+            shares = self.exact_match.raise_weight(shares, geometry)
+        # λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe.
+        nothing = ~geometry.any_found
+        return Smoothing(
+            log_weights=log_weights,
+            bandwidth=bandwidth,
+            log_mixing_weight=shares.examples.masked_fill(nothing, -torch.inf),
+            log_base_weight=shares.base.masked_fill(nothing, 0.0),
+        )
+
+    def _bandwidth(self, queries: Tensor, found: Tensor, pool: KeyPool, closeness: Tensor | None) -> Tensor:
+        """σ, (n,)."""
+        if isinstance(self.bandwidth, FixedBandwidth):
+            return self.bandwidth(queries)
+        mean_keys = pool(found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1))  # (n, d)
+        return self.bandwidth(queries, mean_keys, closeness)
 
     def save(self, directory: Path | str) -> None:
         """Write `smoother.json` and `smoother.safetensors`.
@@ -214,15 +213,3 @@ class Smoother(nn.Module):
                 f"{weights_path}: not the weights that {SETTINGS_FILE} describes ({error})."
             ) from None
         return smoother.eval()
-
-
-def _with_nothing_found(
-    log_weights: Tensor, bandwidth: Tensor, shares: LogShares, any_found: Tensor
-) -> Smoothing:
-    """λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe."""
-    return Smoothing(
-        log_weights=log_weights,
-        bandwidth=bandwidth,
-        log_mixing_weight=shares.examples.masked_fill(~any_found, -torch.inf),
-        log_base_weight=shares.base.masked_fill(~any_found, 0.0),
-    )

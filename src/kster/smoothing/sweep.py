@@ -12,6 +12,7 @@ from kster.smoothing.cache import FitCache
 from kster.smoothing.dropout import first_k
 from kster.smoothing.exact_match import ExactMatch
 from kster.smoothing.example_distribution import log_example_prob_of
+from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import Kernel, log_kernel, normalise
 from kster.smoothing.mixing_weight import LogShares
 from kster.smoothing.settings import SmootherSettings
@@ -89,23 +90,20 @@ def sweep(
     shares = LogShares(weights.log(), torch.log1p(-weights))
     for rows in torch.arange(len(cache)).split(TOKENS_AT_ONCE):
         part = cache.take(rows, device)
-        length = torch.linalg.vector_norm(part.queries.float(), dim=-1).clamp_min(1e-6)  # (n,)
         for i, k in enumerate(grid.ks):
             columns, found = first_k(seen[rows].to(device), k)
-            distances = part.distances.gather(-1, columns)
-            nearest = distances.masked_fill(~found, torch.inf).amin(dim=-1, keepdim=True)
-            nearest = nearest.masked_fill(~found.any(dim=-1, keepdim=True), 0.0)
-            distances = torch.where(found, distances, nearest)  # (n, k) finite
+            geometry = Geometry.of(part.queries.float(), part.distances.gather(-1, columns), found)
             values = part.values.gather(-1, columns).long()
-            relative = (distances / length.unsqueeze(-1)).square()
+            raised = shares if exact_match is None else exact_match.raise_weight(shares, geometry)  # (λ, n)
             for j, bandwidth in enumerate(grid.bandwidths):
-                logs = log_kernel(kernel, distances, torch.full_like(length, bandwidth))
+                bandwidths = torch.full_like(geometry.query_length, bandwidth)  # (n,)
+                logs = log_kernel(kernel, geometry.distances, bandwidths)  # (n, k)
                 if exact_match is not None:
-                    logs = exact_match.sharpen(logs, relative, relative.amin(dim=-1))
+                    logs = exact_match.sharpen(logs, geometry)
                 example = log_example_prob_of(part.gold, normalise(logs, found), values)  # (n,)
-                totals[i, j] += _gold_log_probs(
-                    part.log_probs, example, shares, exact_match, relative.amin(dim=-1), found.any(dim=-1)
-                )
+                mixed = torch.logaddexp(raised.base + part.log_probs, raised.examples + example)  # (λ, n)
+                mixed = torch.where(geometry.any_found, mixed, part.log_probs)
+                totals[i, j] += mixed.double().sum(dim=-1).cpu()
     nll = (-totals / len(cache)).tolist()
     return [
         Trial(k, bandwidth, weight, nll[i][j][m])
@@ -113,21 +111,6 @@ def sweep(
         for j, bandwidth in enumerate(grid.bandwidths)
         for m, weight in enumerate(grid.mixing_weights)
     ]
-
-
-def _gold_log_probs(
-    base: Tensor,
-    example: Tensor,
-    shares: LogShares,
-    exact_match: ExactMatch | None,
-    relative_nearest: Tensor,
-    any_found: Tensor,
-) -> Tensor:
-    """Σ over tokens of log p(gold) for every λ. base, example: (n,); shares: (λ, 1). Returns (λ,) float64."""
-    if exact_match is not None:
-        shares = exact_match.raise_weight(shares, relative_nearest)  # (λ, n)
-    mixed = torch.logaddexp(shares.base + base, shares.examples + example)  # (λ, n)
-    return torch.where(any_found, mixed, base).double().sum(dim=-1).cpu()
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
