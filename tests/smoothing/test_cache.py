@@ -100,3 +100,9 @@ def test_a_saved_cache_is_read_back_and_refused_when_the_memory_has_changed(
         FitCache.load(tmp_path / "cache", memory.entries())
     with pytest.raises(KsterError, match="no complete cache"):
         FitCache.load(tmp_path / "elsewhere", entries)
+
+
+def test_a_pair_too_long_for_the_model_is_named(model: BaseModel, memory: Memory) -> None:
+    pairs = [*make_pairs(600, seed=5), ("the red house", "Haus " * 600)]
+    with pytest.raises(KsterError, match="pair 601 of the text"):
+        cache_pairs(model, memory, memory.entries(), pairs, neighbours=4)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kster.memory import Entries, Memory
     from kster.model import BaseModel, ForcedSentence
 
+PAIRS_AT_ONCE = 512  # pairs force-decoded at once
 SEARCH_TOKENS = 4096  # tokens searched for at once
 
 EXTERNAL = -1
@@ -115,7 +116,21 @@ def cache_pairs(
     progress: Callable[[int], None] | None = None,
 ) -> FitCache:
     """The tokens of text that is not in the memory. progress: called with the number of tokens done."""
+    _require_readable(model, pairs)
     return _build(model, memory, entries, pairs, [EXTERNAL] * len(pairs), neighbours, progress)
+
+
+def _require_readable(model: BaseModel, pairs: Sequence[tuple[str, str]]) -> None:
+    """Refuse pairs too long for the model before any work is done; a memory's own segments never are."""
+    sources = model.tokenise_source([source for source, _ in pairs])
+    targets = model.tokenise_target([target for _, target in pairs])
+    for number, sides in enumerate(zip(sources, targets, strict=True), start=1):
+        longest = max(map(len, sides))
+        if longest > model.max_length:
+            raise KsterError(
+                f"pair {number} of the text to fit or tune on has {longest} tokens on one side; "
+                f"{model.name} reads at most {model.max_length}. Nothing was changed."
+            )
 
 
 def _build(
@@ -129,7 +144,10 @@ def _build(
 ) -> FitCache:
     parts: list[FitCache] = []
     done = 0
-    for sentences, owners in _batches(model.force_decode(pairs), segment_ids):
+    # Force-decoding answers a window of pairs at a time; smaller windows let progress be seen on a CPU.
+    windows = range(0, len(pairs), PAIRS_AT_ONCE)
+    forced = (sentence for i in windows for sentence in model.force_decode(pairs[i : i + PAIRS_AT_ONCE]))
+    for sentences, owners in _batches(forced, segment_ids):
         parts.append(_look_up(model, memory, entries, sentences, owners, neighbours))
         done += len(owners)
         if progress is not None:
