@@ -7,6 +7,7 @@ from itertools import islice
 
 import torch
 
+from kster.errors import KsterError
 from kster.formats import Pair, Rejection
 from kster.memory.database import NewSegment
 from kster.memory.description import now
@@ -51,6 +52,29 @@ def import_into(
     return report
 
 
+def add_new(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
+    """For each pair its segment: the one there is, or a new one."""
+    texts = [(pair.source, pair.target) for pair in pairs]
+    segments = {text: known[0] for text in texts if (known := change.database.by_pair(*text))}
+    new: dict[tuple[str, str], Pair] = {}
+    for text, pair in zip(texts, pairs, strict=True):
+        if text not in segments:
+            new.setdefault(text, pair)
+    for segment in add_checked(change, model, list(new.values()), origin):
+        segments[segment.source, segment.target] = segment
+    return [segments[text] for text in texts]
+
+
+def add_checked(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
+    """New segments for all of these pairs; raises KsterError when the model cannot make keys of one."""
+    segments = []
+    for outcome in add_pairs(change, model, pairs, origin):
+        if isinstance(outcome, str):
+            raise KsterError(f"{outcome}; nothing was added")
+        segments.append(outcome)
+    return segments
+
+
 def add_pairs(
     change: Change, model: KeyMaker, pairs: Sequence[Pair], origin: str | None
 ) -> Iterator[Segment | str]:
@@ -69,6 +93,13 @@ def add_pairs(
             continue
         new = NewSegment(pair.source, pair.target, origin, pair.id, created)
         yield change.add(new, sentence.keys.numpy(), sentence.tokens.numpy())
+
+
+def require_flawless(pairs: Iterable[Pair]) -> None:
+    """Raises KsterError, saying that nothing was added."""
+    for pair in pairs:
+        if reason := flaw(pair):
+            raise KsterError(f"{reason}; nothing was added")
 
 
 def flaw(pair: Pair) -> str | None:

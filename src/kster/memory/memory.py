@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +14,14 @@ from kster.formats import Pair, Rejection
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
 from kster.memory.entries import Entries, all_entries, keys_of, segment_ids_of, target_groups_of
-from kster.memory.importing import add_pairs, flaw, import_into
+from kster.memory.importing import add_checked, add_new, import_into, require_flawless
 from kster.memory.key_maker import KeyMaker
 from kster.memory.neighbours import Neighbours
 from kster.memory.reader import Reader
-from kster.memory.report import CompactReport, ImportReport, MemoryInfo
+from kster.memory.report import CompactReport, ImportReport, MemoryInfo, bytes_under, fit_status
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
-from kster.memory.store import Change, Store
+from kster.memory.store import Store
 
 ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
 
@@ -69,20 +65,7 @@ class Memory:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise KsterError(f"{directory}: exists and is not empty; a memory needs a directory of its own")
         key_maker: KeyMaker = _load(model) if isinstance(model, str) else model
-        description = Description.of(key_maker, directory, entries_per_shard)
-        try:
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            # Made under another name and renamed when complete: a crash leaves no half-made memory.
-            making = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-            try:
-                Store.create(making, description)
-                making.chmod(0o777 & ~_umask())
-                os.rename(making, directory)
-            except BaseException:
-                shutil.rmtree(making, ignore_errors=True)
-                raise
-        except OSError as error:
-            raise KsterError(f"{directory}: cannot be created ({error.strerror or error})") from error
+        Store.create(directory, Description.of(key_maker, directory, entries_per_shard))
         return cls.open(directory, key_maker, search=search, lock_timeout=lock_timeout)
 
     @classmethod
@@ -131,23 +114,22 @@ class Memory:
     def add_many(self, pairs: Iterable[Pair], *, origin: str | None = None) -> list[Segment]:
         """Add all of these examples, or none of them when one cannot be used."""
         wanted = list(pairs)
-        for pair in wanted:
-            _require_flawless(pair)
+        require_flawless(wanted)
         model = self.model
         with self._store.writing() as change:
-            return _add_new(change, model, wanted, origin)
+            return add_new(change, model, wanted, origin)
 
     def replace(self, unit: str, source: str, target: str, *, origin: str | None = None) -> Segment:
         """Make this pair the only segment with this unit id."""
         pair = Pair(source, target, unit)
-        _require_flawless(pair)
+        require_flawless([pair])
         model = self.model
         with self._store.writing() as change:
             old = change.database.by_unit(unit)
             kept = [segment for segment in old if (segment.source, segment.target) == (source, target)][:1]
             if outdated := [segment.id for segment in old if segment not in kept]:
                 change.remove(outdated)
-            return kept[0] if kept else _add_checked(change, model, [pair], origin)[0]
+            return kept[0] if kept else add_checked(change, model, [pair], origin)[0]
 
     def import_pairs(
         self,
@@ -280,21 +262,21 @@ class Memory:
 
     def compact(self) -> CompactReport:
         """Give back the space of removed segments. Ids of what remains do not change."""
-        before = _bytes_under(self.directory)
+        before = bytes_under(self.directory)
         segments, entries = self._store.compact()
-        return CompactReport(segments, entries, max(0, before - _bytes_under(self.directory)))
+        return CompactReport(segments, entries, max(0, before - bytes_under(self.directory)))
 
     def info(self) -> MemoryInfo:
         with self._store.reading() as database:
             live, removed = database.counts()
         description = self.description
-        fitted, fit = _fit_status(self.directory / "smoother")
+        fitted, fit = fit_status(self.directory / "smoother")
         return MemoryInfo(
             directory=str(self.directory),
             segments=live,
             removed=removed,
             entries=self.entry_count,
-            bytes_on_disk=_bytes_under(self.directory),
+            bytes_on_disk=bytes_under(self.directory),
             bytes_in_ram=self._reader.bytes_in_ram,
             index=self._reader.index_kind(torch.device("cpu")),
             model=description.model,
@@ -312,57 +294,3 @@ def _load(name: str, source_lang: str | None = None, target_lang: str | None = N
     from kster.model import BaseModel
 
     return BaseModel.load(name, source_lang=source_lang, target_lang=target_lang)
-
-
-def _require_flawless(pair: Pair) -> None:
-    if reason := flaw(pair):
-        raise KsterError(f"{reason}; nothing was added")
-
-
-def _add_new(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
-    """For each pair its segment: the one there is, or a new one."""
-    texts = [(pair.source, pair.target) for pair in pairs]
-    segments = {text: known[0] for text in texts if (known := change.database.by_pair(*text))}
-    new: dict[tuple[str, str], Pair] = {}
-    for text, pair in zip(texts, pairs, strict=True):
-        if text not in segments:
-            new.setdefault(text, pair)
-    for segment in _add_checked(change, model, list(new.values()), origin):
-        segments[segment.source, segment.target] = segment
-    return [segments[text] for text in texts]
-
-
-def _add_checked(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
-    segments = []
-    for outcome in add_pairs(change, model, pairs, origin):
-        if isinstance(outcome, str):
-            raise KsterError(f"{outcome}; nothing was added")
-        segments.append(outcome)
-    return segments
-
-
-def _fit_status(smoother: Path) -> tuple[bool, dict[str, Any] | None]:
-    """Whether a memory has a smoother of its own, and what its fit report says."""
-    if not smoother.is_dir() or not any(smoother.iterdir()):
-        return False, None
-    try:
-        report = json.loads((smoother / "fit.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return True, None
-    return True, report if isinstance(report, dict) else None
-
-
-def _bytes_under(directory: Path) -> int:
-    total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:  # another process tidied up
-            continue
-    return total
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kster.formats import Rejection
@@ -45,3 +47,25 @@ class MemoryInfo:
     created: str
     fitted: bool  # whether the memory has a smoother of its own
     fit: dict[str, Any] | None  # what the smoother's files say about it, when they say anything
+
+
+def fit_status(smoother: Path) -> tuple[bool, dict[str, Any] | None]:
+    """Whether a memory has a smoother of its own, and what its fit report says."""
+    if not smoother.is_dir() or not any(smoother.iterdir()):
+        return False, None
+    try:
+        report = json.loads((smoother / "fit.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return True, None
+    return True, report if isinstance(report, dict) else None
+
+
+def bytes_under(directory: Path) -> int:
+    """What the files of a directory take."""
+    total = 0
+    for path in directory.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:  # another process tidied up
+            continue
+    return total

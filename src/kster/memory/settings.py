@@ -18,7 +18,7 @@ class SearchSettings:
     """
 
     exact_limit: int = 65_536
-    lists_per_root: float = 4.0  # inverted lists = this × √entries
+    lists_per_root: float = 2.0  # inverted lists = this × √entries
     probes: int = 64  # lists read for a query
     candidates_per_neighbour: int = 4  # fetched from the quantised index, then ranked exactly
     delta_limit: int = 16_384  # entries searched exactly beside the index before they join it

@@ -7,6 +7,7 @@ anywhere, hence not there.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import threading
@@ -44,14 +45,19 @@ class Store:
 
     @classmethod
     def create(cls, directory: Path, description: Description) -> None:
-        """Fill an empty directory."""
-        database = Database(directory)
-        database.create()
-        database.close()
-        entry_files(directory, description, epoch=0).create()
-        description.write(directory)
-        sync_directory(directory / ENTRIES)
-        sync_directory(directory)
+        """Make an empty memory under another name and rename it: a crash leaves nothing half-made."""
+        try:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            making = directory.parent / f".{directory.name}-{os.getpid()}-{threading.get_ident()}"
+            making.mkdir()
+            try:
+                _fill(making, description)
+                making.rename(directory)
+            except BaseException:
+                shutil.rmtree(making, ignore_errors=True)
+                raise
+        except OSError as error:
+            raise KsterError(f"{directory}: cannot be created ({error.strerror or error})") from error
 
     def files(self, epoch: int) -> EntryFiles:
         return entry_files(self.directory, self.description, epoch)
@@ -203,6 +209,16 @@ class Change:
     def undo(self) -> None:
         if self._appender is not None:
             self._appender.undo()
+
+
+def _fill(directory: Path, description: Description) -> None:
+    database = Database(directory)
+    database.create()
+    database.close()
+    entry_files(directory, description, epoch=0).create()
+    description.write(directory)
+    sync_directory(directory / ENTRIES)
+    sync_directory(directory)
 
 
 def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> int:

@@ -18,6 +18,7 @@ from kster.memory.snapshot import Snapshot
 BLOCK = 256  # entries; the fastest of 64, 256 and 1,000 on 2 CPU cores (benchmarks/search_speed.py)
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores carry rounding errors
 SCORES_AT_ONCE = {"cpu": 1 << 26, "cuda": 1 << 28}  # float32 scores held at a time: 256 MiB, 1 GiB
+WIDE_SUMS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # torch.mm's out_dtype
 UPLOAD = 1 << 16  # entries copied at a time while loading
 
 
@@ -79,7 +80,7 @@ class BlockIndex(Index):
         keys = self._keys[: len(self._norms)]  # (b·B, d)
         if keys.dtype == torch.float32:
             return torch.addmm(self._norms, queries, keys.T, alpha=-2)
-        if keys.is_cuda:  # float16 products, float32 sums: float16 sums could overflow
+        if keys.is_cuda and WIDE_SUMS:  # float16 products, float32 sums: float16 sums could overflow
             products = torch.mm(queries.half() * -2, keys.T, out_dtype=torch.float32)
             return products.add_(self._norms)
         return torch.addmm(self._norms, queries.half().float(), keys.float().T, alpha=-2)
