@@ -18,7 +18,8 @@ from kster.cli.words import Word, token_spans, words_of
 if TYPE_CHECKING:
     from kster.translation import TokenExplanation, Translation
 
-SHOWN_EXAMPLES = 6  # of each token, the weightiest
+SHOWN_EXAMPLES = 6  # of each token, the weightiest; the others are only counted …
+LEAST_WEIGHT = 0.001  # … and so are those that weigh next to nothing
 
 
 class Page:
@@ -81,7 +82,7 @@ class Page:
     def _examples(self, token: TokenExplanation, segments: _Segments) -> list[dict[str, Any]]:
         weightiest = sorted(token.examples, key=lambda example: -example.weight)[:SHOWN_EXAMPLES]
         rows = []
-        for example in weightiest:
+        for example in (e for i, e in enumerate(weightiest) if i == 0 or e.weight >= LEAST_WEIGHT):
             spans = self._spans(example.target)
             at_end = example.token == self.end_token
             span = spans[example.position] if example.position < len(spans) and not at_end else None

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 SPACE = "▁"  # SentencePiece's mark for a word's beginning
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -26,7 +27,7 @@ def words_of(tokens: Sequence[str], end_token: str) -> list[Word]:
     """Group tokens into words. The end of sentence is a word of its own with the text ⏎."""
     starts = [i for i in range(len(tokens)) if i == 0 or _begins_word(tokens, i, end_token)]
     words = []
-    for first, last in zip(starts, [*starts[1:], len(tokens)], strict=True):
+    for first, last in pairwise([*starts, len(tokens)]):
         own = tokens[first:last]
         text = "⏎" if own[0] == end_token else _text(own)
         words.append(Word(text, first > 0 and own[0].startswith(SPACE), first, last))
@@ -69,13 +70,14 @@ def token_spans(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None
     at, spans = 0, []
     for token in tokens:
         piece = _bytes(token)
+        begin = at
         if piece.startswith(b" "):
             piece = piece.lstrip(b" ")
             while raw[at : at + 1].isspace():
                 at += 1
         if not raw.startswith(piece, at):
             break
-        spans.append((at, at + len(piece)))
+        spans.append((at if piece else begin, at + len(piece)))  # a lone ▁ is the space itself
         at += len(piece)
     found = [(_characters(raw, begin), _characters(raw, end, up=True)) for begin, end in spans]
     return [*found, *([None] * (len(tokens) - len(found)))]

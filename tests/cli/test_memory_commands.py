@@ -1,0 +1,162 @@
+"""`kster memory`: what goes in comes out, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import PAIRS, Call, write_lines
+
+
+def test_created_memory_says_what_it_is(kster: Call, taught_marian: Path, tmp_path: Path) -> None:
+    created = kster("memory", "create", tmp_path / "new", "--model", taught_marian, "--json")
+    info = json.loads(kster("memory", "info", tmp_path / "new", "--json").out)
+    assert json.loads(created.out)["fingerprint"] == info["fingerprint"]
+    assert (info["segments"], info["entries"], info["source_lang"], info["target_lang"]) == (0, 0, "en", "de")
+    assert info["fitted"] is False
+
+
+def test_a_multilingual_model_needs_its_languages(kster: Call, taught_m2m100: Path, tmp_path: Path) -> None:
+    languages = ("--source-lang", "de", "--target-lang", "en")
+    assert kster("memory", "create", tmp_path / "new", "--model", taught_m2m100, *languages).status == 0
+    info = json.loads(kster("memory", "info", tmp_path / "new", "--json").out)
+    assert (info["source_lang"], info["target_lang"]) == ("de", "en")
+    added = kster("memory", "add", tmp_path / "new", "das rote Haus", "the red house")
+    assert added.out == "segment 1: das rote Haus → the red house\n"
+
+
+def test_list_gives_every_segment_to_machines_and_people(kster: Call, filled_memory: Path) -> None:
+    found = json.loads(kster("memory", "list", filled_memory, "--json").out)
+    assert [(entry["source"], entry["target"]) for entry in found] == PAIRS
+    assert [entry["id"] for entry in found] == list(range(1, 31))
+    assert kster("memory", "list", filled_memory).lines[1] == "\t".join(["2", *PAIRS[1]])
+    page = json.loads(kster("memory", "list", filled_memory, "--limit", 3, "--offset", 28, "--json").out)
+    assert [entry["id"] for entry in page] == [29, 30]
+
+
+def test_list_of_many_segments_is_read_in_pages(
+    kster: Call, filled_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kster.cli.memory_commands.PAGE", 7)
+    assert len(kster("memory", "list", filled_memory).lines) == 30
+    assert len(kster("memory", "list", filled_memory, "--limit", 15).lines) == 15
+    assert len(kster("memory", "list", filled_memory, "--limit", 14, "--offset", 20).lines) == 10
+
+
+def test_search_finds_text_on_either_side_in_any_case(kster: Call, filled_memory: Path) -> None:
+    found = json.loads(kster("memory", "search", filled_memory, "WASSERTANK", "--json").out)
+    assert [entry["target"] for entry in found] == [target for _, target in PAIRS if "Wassertank" in target]
+    assert len(kster("memory", "search", filled_memory, "rinse").lines) == 5
+    assert kster("memory", "search", filled_memory, "nowhere", "--json").out == "[]\n"
+
+
+def test_added_text_keeps_every_character(kster: Call, memory: Path) -> None:
+    source, target = "tabs\tand “quotes” 🏚", "Zeilen\numbruch <b>古い家</b> \\"
+    added = json.loads(kster("memory", "add", memory, source, target, "--json").out)
+    assert (added["id"], added["source"], added["target"]) == (31, source, target)
+    assert kster("memory", "search", memory, "古い").lines == [
+        "31\ttabs\\tand “quotes” 🏚\tZeilen\\numbruch <b>古い家</b> \\\\"
+    ]
+
+
+def test_remove_by_id_and_by_text(kster: Call, memory: Path) -> None:
+    assert kster("memory", "remove", memory, 3, 5).out == "removed 2 segments\n"
+    source, target = PAIRS[9]
+    removed = kster("memory", "remove", memory, "--source", source, "--target", target, "--json")
+    assert json.loads(removed.out) == {"removed": 1}
+    left = json.loads(kster("memory", "list", memory, "--json").out)
+    assert {entry["id"] for entry in left} == set(range(1, 31)) - {3, 5, 10}
+    assert kster("memory", "remove", memory, "--source", source, "--target", target).is_mistake(
+        "nothing was removed"
+    )
+    assert kster("memory", "remove", memory, 3, 1).is_mistake("no segment 3; nothing was removed")
+    assert kster("memory", "remove", memory).is_mistake("either ids, or --source with --target")
+    assert kster("memory", "remove", memory, 1, "--source", "x", "--target", "y").is_mistake("either ids")
+    assert kster("memory", "remove", memory, "--source", "x").is_mistake("either ids")
+
+
+def test_compact_drops_what_was_removed(kster: Call, memory: Path) -> None:
+    kster("memory", "remove", memory, *range(1, 11))
+    assert "10 removed" in kster("memory", "info", memory).out
+    report = json.loads(kster("memory", "compact", memory, "--json").out)
+    assert report["segments_dropped"] == 10
+    assert kster("memory", "compact", memory).out == "dropped 0 removed segments, freed 0 B\n"
+
+
+def test_verify_finds_damage_and_says_so_by_its_status(kster: Call, memory: Path) -> None:
+    whole = kster("memory", "verify", memory)
+    assert (whole.status, whole.out) == (0, f"{memory}: 30 segments, all as written\n")
+    keys = next(path for path in memory.rglob("*") if path.is_file() and "key" in path.name)
+    damaged = bytearray(keys.read_bytes())
+    damaged[40] ^= 0xFF
+    keys.write_bytes(damaged)
+    found = kster("memory", "verify", memory, "--json")
+    assert found.status == 1
+    assert json.loads(found.out)["ok"] is False
+    assert len(json.loads(found.out)["problems"]) == 1
+
+
+def test_exported_pairs_come_back_by_import(
+    kster: Call, filled_memory: Path, taught_marian: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "all.tmx"
+    assert kster("memory", "export", filled_memory, file).err == f"{file}: 30 pairs\n"
+    kster("memory", "create", tmp_path / "copy", "--model", taught_marian)
+    imported = json.loads(kster("memory", "import", tmp_path / "copy", file, "--json").out)
+    assert [(report["added"], report["rejected"]) for report in imported] == [(30, [])]
+    again = kster("memory", "import", tmp_path / "copy", file)
+    assert again.out == f"{file}: 0 added, 30 there already, 0 rejected\n"
+
+
+def test_export_to_standard_output(kster: Call, filled_memory: Path) -> None:
+    assert kster("memory", "export", filled_memory).lines[1].split("\t")[:2] == list(PAIRS[0])
+    assert kster("memory", "export", filled_memory, "--format", "tmx").out.count("<tu>") == 30
+    assert kster("memory", "export", filled_memory, "--format", "moses").is_mistake("two files")
+    assert kster("memory", "export", filled_memory, "--format", "docx").is_mistake("accepted: tmx")
+
+
+def test_import_from_two_files_of_lines(kster: Call, memory: Path, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "more.en", ["a new line", "", PAIRS[0][0]])
+    target = write_lines(tmp_path / "more.de", ["eine neue Zeile", "leer", PAIRS[0][1]])
+    done = kster("memory", "import", memory, "--source", source, "--target", target)
+    assert done.out == f"{source}, {target}: 1 added, 1 there already, 1 rejected\n"
+    assert f"{source}, line 2" in done.err
+
+
+def test_import_of_a_broken_file_keeps_nothing_of_it(kster: Call, memory: Path, tmp_path: Path) -> None:
+    good = write_lines(tmp_path / "good.tsv", ["something new\tetwas Neues"])
+    broken = tmp_path / "broken.tmx"
+    broken.write_text('<tmx version="1.4"><body><tu><tuv xml:lang="en"><seg>a', encoding="utf-8")
+    done = kster("memory", "import", memory, good, broken)
+    assert done.is_mistake("nothing of this file was imported")
+    assert f"({good} went in before it)" in done.err
+    assert len(kster("memory", "list", memory).lines) == 31
+
+
+def test_import_checks_all_files_before_the_first_goes_in(kster: Call, memory: Path, tmp_path: Path) -> None:
+    good = write_lines(tmp_path / "good.tsv", ["something new\tetwas Neues"])
+    strange = write_lines(tmp_path / "strange.docx", ["?"])
+    assert kster("memory", "import", memory, good, tmp_path / "gone.tmx").is_mistake("gone.tmx: no such file")
+    assert kster("memory", "import", memory, good, strange).is_mistake("cannot tell its format")
+    assert kster("memory", "import", memory, good, "--format", "docx").is_mistake("unknown format")
+    assert kster("memory", "import", memory).is_mistake("no files to import")
+    assert kster("memory", "import", memory, "--source", good).is_mistake("belong together")
+    assert len(kster("memory", "list", memory).lines) == 30
+
+
+def test_inline_tags_are_stripped_or_kept(kster: Call, memory: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tags.tmx"
+    unit = '<tuv xml:lang="{}"><seg>{} <bpt i="1">&lt;b></bpt>{}<ept i="1">&lt;/b></ept></seg></tuv>'
+    file.write_text(
+        '<tmx version="1.4"><header srclang="en"/><body><tu>'
+        + unit.format("en", "press", "start")
+        + unit.format("de", "Start", "drücken")
+        + "</tu></body></tmx>",
+        encoding="utf-8",
+    )
+    assert kster("memory", "import", memory, file).status == 0
+    assert kster("memory", "search", memory, "press start").lines == ["31\tpress start\tStart drücken"]
+    assert kster("memory", "import", memory, file, "--tags", "keep").status == 0
+    assert len(kster("memory", "search", memory, "<b>").lines) == 1

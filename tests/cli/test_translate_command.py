@@ -1,0 +1,135 @@
+"""`kster translate`: one line out for every line in, by whichever method."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import PAIRS, Call, write_lines
+from kster.cli.options import Method
+from kster.translation import METHODS
+from tiny import ENGLISH, GERMAN
+
+
+def test_methods_on_the_command_line_are_those_of_the_translator() -> None:
+    assert tuple(method.value for method in Method) == METHODS
+
+
+def test_a_model_alone_translates_what_it_knows(kster: Call, taught_marian: Path) -> None:
+    done = kster("translate", "--model", taught_marian, stdin="\n".join(ENGLISH[:3]))
+    assert (done.status, done.err, done.lines) == (0, "", GERMAN[:3])
+
+
+@pytest.mark.parametrize("method", ["knn", "kster"])
+def test_a_memory_alone_is_enough_and_teaches_its_examples(
+    kster: Call, filled_memory: Path, method: str
+) -> None:
+    sources = "\n".join(source for source, _ in PAIRS)
+    done = kster("translate", "--memory", filled_memory, "--method", method, stdin=sources)
+    assert done.lines == [target for _, target in PAIRS]
+    base = kster("translate", "--memory", filled_memory, "--method", "base", stdin=sources)
+    assert base.lines != done.lines
+
+
+def test_an_added_example_changes_the_next_translation_and_a_removed_one_no_longer_does(
+    kster: Call, memory: Path
+) -> None:
+    source, target = "the old machine", "die alte Espressomaschine"
+    before = kster("translate", "--memory", memory, stdin=source).out
+    assert before != target + "\n"
+    kster("memory", "add", memory, source, target)
+    assert kster("translate", "--memory", memory, stdin=source).out == target + "\n"
+    assert kster("translate", "--memory", memory, "--method", "knn", stdin=source).out == target + "\n"
+    kster("memory", "remove", memory, 31)
+    assert kster("translate", "--memory", memory, stdin=source).out == before
+
+
+def test_empty_lines_blocks_and_order_are_kept(
+    kster: Call, filled_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kster.cli.translate_command.BLOCK", 4)
+    sources = ["", *(source for source, _ in PAIRS[:5]), "", "   ", PAIRS[7][0], ""]
+    targets = ["", *(target for _, target in PAIRS[:5]), "", "   ", PAIRS[7][1], ""]
+    done = kster("translate", "--memory", filled_memory, stdin="\n".join(sources) + "\n")
+    assert done.out.split("\n") == [*targets, ""]
+
+
+def test_any_unicode_goes_through(kster: Call, memory: Path) -> None:
+    source, target = "☕ “Crème” 咖啡", "☕ »Crème« مقهى 🏚️ 咖啡"
+    kster("memory", "add", memory, source, target)
+    strange = "\x00\x0b\u2028 \U0001f600 \u200f\ufffd"
+    done = kster("translate", "--memory", memory, stdin=f"{source}\n{strange}\n")
+    assert done.status == 0
+    assert done.out.split("\n")[0] == target
+    assert done.out.count("\n") == 2
+
+
+def test_files_instead_of_pipes(kster: Call, filled_memory: Path, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "in.txt", [source for source, _ in PAIRS[:4]])
+    done = kster("translate", "--memory", filled_memory, "--input", source, "--output", tmp_path / "out.txt")
+    assert (done.out, done.err) == ("", "")
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines() == [t for _, t in PAIRS[:4]]
+    same = kster("translate", "--memory", filled_memory, "--input", source, "--output", source)
+    assert same.is_mistake("is the input, too")
+    assert len(source.read_text().splitlines()) == 4
+
+
+def test_several_memories_are_searched_as_one(
+    kster: Call, filled_memory: Path, taught_marian: Path, tmp_path: Path
+) -> None:
+    kster("memory", "create", tmp_path / "second", "--model", taught_marian)
+    kster("memory", "add", tmp_path / "second", "the grey cat", "die graue Katze")
+    both = ("--memory", filled_memory, "--memory", tmp_path / "second")
+    done = kster("translate", *both, stdin=f"the grey cat\n{PAIRS[2][0]}\n")
+    assert done.lines == ["die graue Katze", PAIRS[2][1]]
+
+
+def test_n_best_lists_keep_one_line_for_each_line(kster: Call, filled_memory: Path) -> None:
+    done = kster("translate", "--memory", filled_memory, "--n-best", 3, stdin=f"{PAIRS[0][0]}\n\n")
+    first, second = done.out.split("\n")[:2]
+    assert first.split("\t")[0] == PAIRS[0][1]
+    assert len(set(first.split("\t"))) == 3
+    assert second == ""
+
+
+def test_json_has_one_object_a_line(kster: Call, filled_memory: Path) -> None:
+    done = kster("translate", "--memory", filled_memory, "--json", "--n-best", 2, stdin=f"{PAIRS[0][0]}\n\n")
+    first, second = map(json.loads, done.lines)
+    assert (first["source"], first["text"], len(first["alternatives"])) == (*PAIRS[0], 1)
+    assert second["text"] == ""
+
+
+def test_a_line_too_long_for_the_model_is_said_once(
+    kster: Call, taught_marian: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kster.cli.translate_command.BLOCK", 1)
+    logging.getLogger("kster").handlers.clear()  # forget what other tests were told
+    long = " ".join([ENGLISH[0] + "."] * 60)
+    done = kster("translate", "--model", taught_marian, "--beam", 1, stdin=f"{long}\n{long}\n")
+    assert done.status == 0
+    assert len(done.lines) == 2
+    assert done.err.count("kster: warning: some lines are longer") == 1
+
+
+def test_mistakes_are_one_line(
+    kster: Call, filled_memory: Path, taught_marian: Path, other_model: Path, tmp_path: Path
+) -> None:
+    with_memory = ("translate", "--memory", filled_memory)
+    assert kster(*with_memory, "--model", other_model, stdin="x").is_mistake("Keys of one model mean nothing")
+    assert kster("translate", stdin="x").is_mistake("give --memory DIR or --model MODEL")
+    assert kster("translate", "--memory", tmp_path / "no", stdin="x").is_mistake("no such memory")
+    assert kster("translate", "--model", tmp_path / "no", stdin="x").is_mistake("no such model directory")
+    assert kster("translate", "--model", tmp_path, stdin="x").is_mistake("no config.json")
+    assert kster("translate", "--model", taught_marian, "--method", "knn").is_mistake("needs a memory")
+    assert kster(*with_memory, "--method", "best").is_mistake("--method")
+    assert kster(*with_memory, "--n-best", 5).is_mistake("--beam is 4")
+    assert kster(*with_memory, "--beam", 0).is_mistake("--beam")
+    assert kster(*with_memory, "--input", tmp_path / "no.txt").is_mistake("no.txt: no such file")
+    assert kster(*with_memory, "--output", tmp_path / "no" / "out.txt").is_mistake("no such directory")
+    assert kster(*with_memory, "--json", "--explain", "html").is_mistake("exclude each other")
+    assert kster(*with_memory, stdin=b"\xff\xfe\xff").is_mistake("line 1: not valid UTF-8")
+    assert kster(*with_memory, "--device", "toaster", stdin="x").is_mistake("accepted: auto")
+    assert kster(*with_memory, "--nonsense").is_mistake("see `kster translate --help`")
