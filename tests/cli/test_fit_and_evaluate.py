@@ -194,6 +194,8 @@ def test_train_prepares_trains_and_gives_a_model_that_translates(
     done = kster("train", config, "--set", "training.steps=3", "--set", "export.dtype=float32")
     assert done.status == 0
     assert done.lines[-1].endswith(str(tmp_path / "run" / "model"))
+    again = json.loads(kster("train", config, "--set", "training.steps=3", "--json").out)
+    assert (again["finished"], again["step"], again["model"]) == (True, 3, str(tmp_path / "run" / "model"))
     translated = kster("translate", "--model", tmp_path / "run" / "model", "--beam", 1, stdin="\n\n")
     assert (translated.status, translated.out) == (0, "\n\n")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -35,9 +37,11 @@ def train(
     from kster.training import train as train_model
     from kster.training.__main__ import parse_overrides
 
-    report = train_model(
-        config, overrides=parse_overrides(set or []), prepare_only=prepare_only, max_seconds=max_seconds
-    )
+    # Training tells its story on stdout, which is for the result alone when a machine reads it.
+    with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
+        report = train_model(
+            config, overrides=parse_overrides(set or []), prepare_only=prepare_only, max_seconds=max_seconds
+        )
     if json:
         emit_json({name: str(v) if isinstance(v, Path) else v for name, v in asdict(report).items()})
     elif report.finished:
