@@ -178,7 +178,13 @@ def test_info_counts_what_there_is(memory: Memory, speller: Speller) -> None:
     assert (info.model, info.fingerprint, info.dimension) == ("speller", "speller-1", 16)
     assert info.bytes_on_disk > 30 * (16 * 2 + 4)
     assert info.bytes_in_ram > 24 * 16 * 4
-    assert (info.fitted, info.fit) == (False, None)
+    assert (info.fitted, info.tuned, info.fit) == (False, False, None)
+    smoother = memory.directory / "smoother"
+    smoother.mkdir()
+    for name in ("smoother.json", "knn.json", "fit.json"):
+        (smoother / name).write_text('{"segments": 8}')
+    info = memory.info()
+    assert (info.fitted, info.tuned, info.fit) == (True, True, {"segments": 8})
 
 
 # Verifying and compacting ----------------------------------------------------------------------------

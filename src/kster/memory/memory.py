@@ -270,7 +270,7 @@ class Memory:
         with self._store.reading() as database:
             live, removed = database.counts()
         description = self.description
-        fitted, fit = fit_status(self.directory / "smoother")
+        fitted, tuned, fit = fit_status(self.directory / "smoother")
         return MemoryInfo(
             directory=str(self.directory),
             segments=live,
@@ -286,6 +286,7 @@ class Memory:
             target_lang=description.target_lang,
             created=description.created,
             fitted=fitted,
+            tuned=tuned,
             fit=fit,
         )
 

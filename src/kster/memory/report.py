@@ -46,18 +46,21 @@ class MemoryInfo:
     target_lang: str | None
     created: str
     fitted: bool  # whether the memory has a smoother of its own
-    fit: dict[str, Any] | None  # what the smoother's files say about it, when they say anything
+    tuned: bool  # whether it has kNN-MT settings of its own
+    fit: dict[str, Any] | None  # the report of its fit, which says what it was fitted on
 
 
-def fit_status(smoother: Path) -> tuple[bool, dict[str, Any] | None]:
-    """Whether a memory has a smoother of its own, and what its fit report says."""
-    if not smoother.is_dir() or not any(smoother.iterdir()):
-        return False, None
+def fit_status(smoother: Path) -> tuple[bool, bool, dict[str, Any] | None]:
+    """Whether a memory has a smoother of its own, whether kNN-MT settings, and the report of the fit.
+
+    The names are those `kster.smoothing` writes, a room that this one does not know.
+    """
+    fitted, tuned = (smoother / "smoother.json").is_file(), (smoother / "knn.json").is_file()
     try:
         report = json.loads((smoother / "fit.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return True, None
-    return True, report if isinstance(report, dict) else None
+        report = None
+    return fitted, tuned, report if fitted and isinstance(report, dict) else None
 
 
 def bytes_under(directory: Path) -> int:

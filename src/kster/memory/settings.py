@@ -14,10 +14,19 @@ POINTS_PER_LIST = 40
 class SearchSettings:
     """Exact search up to `exact_limit` entries, FAISS IVF with exact re-ranking above.
 
-    `benchmarks/search_recall.py` and `benchmarks/search_speed.py` measure what these give.
+    Where the limit comes from, in ms of one CPU core a search (d = 512, k = 16, these lists and probes):
+
+        entries   queries   exact    IVF
+        120,000         4      60     22
+        120,000        32      84    140
+        120,000       256     380   1310
+
+    Batches are faster exactly well beyond the limit, one sentence alone is faster by lists well below it;
+    at the limit exact search holds 256 MiB. Measure with `benchmarks/search_speed.py`, and what the lists
+    find with `benchmarks/search_recall.py`.
     """
 
-    exact_limit: int = 65_536
+    exact_limit: int = 131_072
     lists_per_root: float = 2.0  # inverted lists = this × √entries
     probes: int = 64  # lists read for a query
     candidates_per_neighbour: int = 4  # fetched from the quantised index, then ranked exactly
