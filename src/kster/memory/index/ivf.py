@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -167,7 +168,7 @@ class Lists:
         name = (
             f"ivf-{snapshot.epoch}-{self.trained_on}-{self.rows}-{snapshot.content_hash(self.rows):08x}.faiss"
         )
-        new = self.directory / f"{name}.{threading.get_ident()}.new"
+        new = self.directory / f"{name}.{os.getpid()}-{threading.get_ident()}.new"
         try:
             self.directory.mkdir(exist_ok=True)
             faiss.write_index(self._whole, str(new))
