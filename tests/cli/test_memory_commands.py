@@ -18,9 +18,9 @@ def test_created_memory_says_what_it_is(kster: Call, taught_marian: Path, tmp_pa
     assert info["fitted"] is False
 
 
-def test_a_multilingual_model_needs_its_languages(kster: Call, taught_m2m100: Path, tmp_path: Path) -> None:
+def test_a_multilingual_model_needs_its_languages(kster: Call, tiny_m2m100: Path, tmp_path: Path) -> None:
     languages = ("--source-lang", "de", "--target-lang", "en")
-    assert kster("memory", "create", tmp_path / "new", "--model", taught_m2m100, *languages).status == 0
+    assert kster("memory", "create", tmp_path / "new", "--model", tiny_m2m100, *languages).status == 0
     info = json.loads(kster("memory", "info", tmp_path / "new", "--json").out)
     assert (info["source_lang"], info["target_lang"]) == ("de", "en")
     added = kster("memory", "add", tmp_path / "new", "das rote Haus", "the red house")
