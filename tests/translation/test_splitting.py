@@ -1,0 +1,47 @@
+"""Cutting texts into pieces and joining them again loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kster.translation.splitting import join_pieces, split_text
+
+
+def fits(text: str) -> bool:
+    return len(text) <= 20
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=80))
+def test_texts_that_fit_come_back_character_for_character(text: str) -> None:
+    pieces, tail = split_text(text, lambda _: True)
+    assert join_pieces(pieces, [piece.text for piece in pieces], tail) == text
+
+
+@given(st.text(alphabet="ab .!?\n\t。„“", max_size=200))
+def test_every_piece_fits_and_no_character_but_white_space_is_lost(text: str) -> None:
+    pieces, tail = split_text(text, fits)
+    assert all(fits(piece.text) and piece.text.strip() for piece in pieces)
+    joined = join_pieces(pieces, [piece.text for piece in pieces], tail)
+    assert "".join(joined.split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("One two. Three four. Five six.", ["One two. Three four.", "Five six."]),
+        ("He said „go.“ Then she went.", ["He said „go.“", "Then she went."]),
+        ("a sentence without any end at all", ["a sentence", "without", "any end at all"]),
+        ("x" * 50, ["x" * 12, "x" * 13, "x" * 12, "x" * 13]),
+        ("一二三四五六七八九十。一二三四五六七八九十。", ["一二三四五六七八九十。", "一二三四五六七八九十。"]),
+    ],
+)
+def test_a_long_line_is_cut_where_a_reader_would(line: str, parts: list[str]) -> None:
+    assert [piece.text for piece in split_text(line, fits)[0]] == parts
+
+
+def test_lines_and_the_white_space_around_them_stay() -> None:
+    pieces, tail = split_text("  one\n\n\ttwo \r\nthree\n", lambda _: True)
+    assert [piece.text for piece in pieces] == ["one", "two", "three"]
+    assert join_pieces(pieces, ["1", "2", "3"], tail) == "  1\n\n\t2 \r\n3\n"
