@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ class BaseModel:
         self.name = name
         self.network = network
         self.tokenizer = tokenizer
+        # Tokenizers switch between languages and the tap hooks into the network: one thread at a time.
+        self.lock = threading.RLock()
         self.layout = family
         self.family = family.name
         self.fingerprint = fingerprint
@@ -110,19 +113,22 @@ class BaseModel:
         if not texts:
             return []
         prefix = self.layout.source_prefix
-        return self.tokenizer([prefix + text for text in texts], truncation=False)["input_ids"]
+        with self.lock:
+            return self.tokenizer([prefix + text for text in texts], truncation=False)["input_ids"]
 
     def tokenise_target(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids per text, end of sentence included, without the language token some models start with."""
         if not texts:
             return []
-        rows = self.tokenizer(text_target=list(texts), truncation=False)["input_ids"]
+        with self.lock:
+            rows = self.tokenizer(text_target=list(texts), truncation=False)["input_ids"]
         if self.family == "m2m_100":
             rows = [row[1:] for row in rows]
         return rows
 
     def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        return [self.tokenizer.decode(list(row), skip_special_tokens=True) for row in ids]
+        with self.lock:
+            return [self.tokenizer.decode(list(row), skip_special_tokens=True) for row in ids]
 
     def token_text(self, token: int) -> str:
         """One token as it stands in the vocabulary (`▁` marks a word's beginning)."""

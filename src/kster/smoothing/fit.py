@@ -54,12 +54,14 @@ def fit(
     *,
     general: Pairs | None = None,
     progress: Progress | None = None,
+    on_point: Callable[[CurvePoint], None] | None = None,
 ) -> FitReport:
     """Fit the smoother of a memory and save it in `<memory>/smoother`.
 
     dev: (source, target) pairs to stop by; without them a share of the memory's own segments is held out.
     general: (source, target) pairs of general-domain text, from which the smoother learns when not to
     believe the memory; a tenth of them is held out and counts as much as `dev` in stopping.
+    on_point: called with every point of the learning curve as it is made.
     An earlier fit stays in use until this one is complete.
     """
     settings = settings or FitSettings()
@@ -86,9 +88,11 @@ def fit(
     smoother = _start(model, train[0].cache, settings)
     run = Optimisation(smoother, train, judged, settings, model.vocabulary_size, device)
 
-    def on_look(step: int, _: CurvePoint) -> None:
+    def on_look(step: int, point: CurvePoint) -> None:
         if progress is not None:
             progress("fitting", step)
+        if on_point is not None:
+            on_point(point)
 
     curve = run.run(on_look)
     fitted = time.monotonic()
