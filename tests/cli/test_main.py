@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -67,10 +68,11 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, job: Callable[[], None]) -> s
         patch.setenv("TERM", "xterm")
         patch.setenv("COLUMNS", "100")
         job()
-        terminal.flush()
-        written = os.read(reading, 1 << 16).decode()
-    os.close(reading)
-    return written
+    written = b""
+    with open(reading, "rb", buffering=0) as screen, contextlib.suppress(OSError):  # EIO: all was read
+        while chunk := screen.read(1 << 16):
+            written += chunk
+    return written.decode()
 
 
 def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
