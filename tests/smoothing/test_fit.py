@@ -151,3 +151,21 @@ def test_with_nothing_to_learn_it_points_to_tune() -> None:
 
 def test_enough_neighbours_are_fetched_for_the_papers_dropout() -> None:
     assert over_fetch(16) >= 17
+
+
+def test_a_second_fit_reads_what_the_first_looked_up(
+    model: BaseModel, memory: Memory, tmp_path: Path
+) -> None:
+    said: list[str] = []
+
+    def weights(caches: Path | None) -> dict[str, torch.Tensor]:
+        said.clear()
+        settings = FitSettings(**QUICK)  # type: ignore[arg-type]
+        fit(model, memory, settings, progress=lambda what, _: said.append(what), caches=caches)
+        return Smoother.load(memory.directory / "smoother").state_dict()
+
+    plain, first = weights(None), weights(tmp_path / "caches")
+    assert "caching" in said
+    second = weights(tmp_path / "caches")
+    assert "caching" not in said
+    assert all(torch.equal(plain[name], kept[name]) for kept in (first, second) for name in plain)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -55,6 +57,7 @@ def fit(
     general: Pairs | None = None,
     progress: Progress | None = None,
     on_point: Callable[[CurvePoint], None] | None = None,
+    caches: Path | None = None,
 ) -> FitReport:
     """Fit the smoother of a memory and save it in `<memory>/smoother`.
 
@@ -62,6 +65,7 @@ def fit(
     general: (source, target) pairs of general-domain text, from which the smoother learns when not to
     believe the memory; a tenth of them is held out and counts as much as `dev` in stopping.
     on_point: called with every point of the learning curve as it is made.
+    caches: a directory where what was force-decoded and searched is kept for other fits of this memory.
     An earlier fit stays in use until this one is complete.
     """
     settings = settings or FitSettings()
@@ -72,7 +76,7 @@ def fit(
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before fitting it")
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
-    cacher = _Cacher(model, memory, entries, over_fetch(settings.k), progress)
+    cacher = _Cacher(model, memory, entries, over_fetch(settings.k), progress, caches)
     table = KeyTable(entries, device)
     train = [Source(cacher.segments(split.train), table)]
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
@@ -141,20 +145,38 @@ class _Cacher:
         entries: Entries,
         neighbours: int,
         progress: Progress | None,
+        kept: Path | None,
     ) -> None:
         self.model, self.memory, self.entries = model, memory, entries
-        self.neighbours, self.progress = neighbours, progress
+        self.neighbours, self.progress, self.kept = neighbours, progress, kept
         self.done = 0
 
     def segments(self, segment_ids: Sequence[int]) -> FitCache:
-        cache = cache_segments(
-            self.model, self.memory, self.entries, segment_ids, self.neighbours, self._report
+        return self._once(
+            [*segment_ids],
+            lambda: cache_segments(
+                self.model, self.memory, self.entries, segment_ids, self.neighbours, self._report
+            ),
         )
-        self.done += len(cache)
-        return cache
 
     def pairs(self, pairs: Pairs) -> FitCache:
-        cache = cache_pairs(self.model, self.memory, self.entries, pairs, self.neighbours, self._report)
+        return self._once(
+            [*pairs],
+            lambda: cache_pairs(self.model, self.memory, self.entries, pairs, self.neighbours, self._report),
+        )
+
+    def _once(self, wanted: list[int] | list[tuple[str, str]], build: Callable[[], FitCache]) -> FitCache:
+        """What an earlier fit kept of the same tokens, or built now, and kept if there is a place for it."""
+        if self.kept is None:
+            cache = build()
+        else:
+            text = repr((self.model.fingerprint, self.neighbours, wanted))
+            place = self.kept / hashlib.sha256(text.encode()).hexdigest()[:16]
+            try:
+                cache = FitCache.load(place, self.entries)
+            except KsterError:  # none yet, or of another state of the memory
+                cache = build()
+                cache.save(place, self.entries)
         self.done += len(cache)
         return cache
 
