@@ -12,7 +12,7 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import Smoother, SmootherSettings
-from kster.smoothing.cache import EXTERNAL, Examples, FitCache, cache_pairs, cache_segments
+from kster.smoothing.cache import EXTERNAL, Examples, FitCache, Lookup, cache_pairs, cache_segments
 from kster.smoothing.dropout import first_k
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.optimisation import smooth_examples
@@ -22,7 +22,7 @@ from smoothing.conftest import make_pairs
 def test_base_probabilities_equal_the_networks_own(model: BaseModel, memory: Memory) -> None:
     """Dense check: the whole softmax of one sentence, from the transformers network itself."""
     source, target = make_pairs(1, seed=5)[0]
-    cache = cache_pairs(model, memory, memory.entries(), [(source, target)], neighbours=8)
+    cache = cache_pairs(Lookup(model, memory, memory.entries()), [(source, target)], neighbours=8)
     with torch.no_grad():
         tokens = torch.tensor(model.tokenise_target([target]))
         output = model.network(input_ids=torch.tensor(model.tokenise_source([source])), labels=tokens)
@@ -38,7 +38,7 @@ def test_base_probabilities_equal_the_networks_own(model: BaseModel, memory: Mem
 def test_own_tokens_find_themselves_first(model: BaseModel, memory: Memory) -> None:
     entries = memory.entries()
     segment = memory.segments()[3]
-    cache = cache_segments(model, memory, entries, [segment.id], neighbours=4)
+    cache = cache_segments(Lookup(model, memory, entries), [segment.id], neighbours=4)
     assert memory.segment_ids(cache.ids[:, 0].long()).tolist() == [segment.id] * len(cache)
     assert cache.related[:, 0].all()
     assert torch.equal(cache.values[:, 0].long(), cache.gold)
@@ -49,7 +49,7 @@ def test_own_tokens_find_themselves_first(model: BaseModel, memory: Memory) -> N
 def test_a_fit_smooths_as_decoding_does(model: BaseModel, memory: Memory) -> None:
     """Pooling keys from the table gives what `forward` gives with the keys at hand."""
     entries = memory.entries()
-    cache = cache_pairs(model, memory, entries, make_pairs(5, seed=5), neighbours=6)
+    cache = cache_pairs(Lookup(model, memory, entries), make_pairs(5, seed=5), neighbours=6)
     torch.manual_seed(0)
     smoother = Smoother(SmootherSettings(dimension=model.dimension, features="confidence", exact_match=0.98))
     for parameter in smoother.parameters():
@@ -90,7 +90,7 @@ def test_a_saved_cache_is_read_back_and_refused_when_the_memory_has_changed(
     model: BaseModel, memory: Memory, tmp_path: Path
 ) -> None:
     entries = memory.entries()
-    cache = cache_pairs(model, memory, entries, make_pairs(3, seed=5), neighbours=4)
+    cache = cache_pairs(Lookup(model, memory, entries), make_pairs(3, seed=5), neighbours=4)
     cache.save(tmp_path / "cache", entries)
     again = FitCache.load(tmp_path / "cache", entries)
     for field in fields(FitCache):
@@ -105,4 +105,4 @@ def test_a_saved_cache_is_read_back_and_refused_when_the_memory_has_changed(
 def test_a_pair_too_long_for_the_model_is_named(model: BaseModel, memory: Memory) -> None:
     pairs = [*make_pairs(600, seed=5), ("the red house", "Haus " * 600)]
     with pytest.raises(KsterError, match="pair 601 of the text"):
-        cache_pairs(model, memory, memory.entries(), pairs, neighbours=4)
+        cache_pairs(Lookup(model, memory, memory.entries()), pairs, neighbours=4)

@@ -6,7 +6,7 @@ import torch
 
 from kster.memory import Memory
 from kster.model import BaseModel
-from kster.smoothing.cache import cache_segments
+from kster.smoothing.cache import Lookup, cache_segments
 from kster.smoothing.dropout import drop, first_k
 
 FOUND = torch.tensor([[True, True, True, True, False]] * 2)
@@ -38,7 +38,7 @@ def test_provenance_never_leaves_a_neighbour_of_the_same_segment_or_target(
 ) -> None:
     entries = memory.entries()
     segments = memory.segments()
-    cache = cache_segments(model, memory, entries, [s.id for s in segments], neighbours=24)
+    cache = cache_segments(Lookup(model, memory, entries), [s.id for s in segments], neighbours=24)
     assert len(cache) == len(entries)
     kept = torch.zeros(len(cache), dtype=torch.bool)
     columns, found = first_k(drop(cache.ids >= 0, cache.related, kept, "provenance"), 16)
@@ -60,7 +60,7 @@ def test_provenance_never_leaves_a_neighbour_of_the_same_segment_or_target(
 def test_the_papers_form_leaves_copies_of_the_target(model: BaseModel, memory: Memory) -> None:
     """Why the provenance-aware form exists: dropping one neighbour leaves the target's other copies."""
     entries = memory.entries()
-    cache = cache_segments(model, memory, entries, [s.id for s in memory.segments()], neighbours=24)
+    cache = cache_segments(Lookup(model, memory, entries), [s.id for s in memory.segments()], neighbours=24)
     kept = torch.zeros(len(cache), dtype=torch.bool)
     columns, found = first_k(drop(cache.ids >= 0, cache.related, kept, "nearest"), 16)
     assert (cache.related.gather(1, columns) & found).any()

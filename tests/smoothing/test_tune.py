@@ -11,7 +11,7 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import resolve_smoother, tune
-from kster.smoothing.cache import cache_pairs
+from kster.smoothing.cache import Lookup, cache_pairs
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.optimisation import Source, evaluate
 from kster.smoothing.smoother import Smoother
@@ -35,7 +35,9 @@ def test_the_sweep_equals_a_smoother_per_combination(
         exact_match=exact_match,
     )
     entries = memory.entries()
-    source = Source(cache_pairs(model, memory, entries, dev, 21), KeyTable(entries, torch.device("cpu")))
+    source = Source(
+        cache_pairs(Lookup(model, memory, entries), dev, 21), KeyTable(entries, torch.device("cpu"))
+    )
     assert len(report.trials) == 8
     for trial in report.trials:
         smoother = Smoother(trial.settings(kernel, exact_match))  # type: ignore[arg-type]

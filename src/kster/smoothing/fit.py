@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from kster.errors import KsterError
-from kster.smoothing.cache import FitCache, cache_pairs, cache_segments
+from kster.smoothing.cache import FitCache, Lookup, cache_pairs, cache_segments
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.dropout import drop, first_k
 from kster.smoothing.exact_match import exact_match_rule
@@ -31,7 +31,7 @@ from kster.smoothing.split import split_segments
 from kster.smoothing.sweep import Grid, Trial, best_of, default_grid, sweep
 
 if TYPE_CHECKING:
-    from kster.memory import Entries, Memory
+    from kster.memory import Memory
     from kster.model import BaseModel
 
 MAX_TOKENS = {"cpu": 60_000, "cuda": 1_000_000}
@@ -76,7 +76,7 @@ def fit(
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before fitting it")
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
-    cacher = _Cacher(model, memory, entries, over_fetch(settings.k), progress, caches)
+    cacher = _Cacher(Lookup(model, memory, entries), over_fetch(settings.k), progress, caches)
     table = KeyTable(entries, device)
     train = [Source(cacher.segments(split.train), table)]
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
@@ -138,45 +138,31 @@ def fit(
 class _Cacher:
     """Builds the caches of one fit."""
 
-    def __init__(
-        self,
-        model: BaseModel,
-        memory: Memory,
-        entries: Entries,
-        neighbours: int,
-        progress: Progress | None,
-        kept: Path | None,
-    ) -> None:
-        self.model, self.memory, self.entries = model, memory, entries
-        self.neighbours, self.progress, self.kept = neighbours, progress, kept
-        self.done = 0
+    def __init__(self, lookup: Lookup, neighbours: int, progress: Progress | None, kept: Path | None) -> None:
+        self.lookup, self.neighbours, self.progress, self.kept = lookup, neighbours, progress, kept
+        self.done = 0  # tokens
 
     def segments(self, segment_ids: Sequence[int]) -> FitCache:
         return self._once(
             [*segment_ids],
-            lambda: cache_segments(
-                self.model, self.memory, self.entries, segment_ids, self.neighbours, self._report
-            ),
+            lambda: cache_segments(self.lookup, segment_ids, self.neighbours, self._report),
         )
 
     def pairs(self, pairs: Pairs) -> FitCache:
-        return self._once(
-            [*pairs],
-            lambda: cache_pairs(self.model, self.memory, self.entries, pairs, self.neighbours, self._report),
-        )
+        return self._once([*pairs], lambda: cache_pairs(self.lookup, pairs, self.neighbours, self._report))
 
     def _once(self, wanted: list[int] | list[tuple[str, str]], build: Callable[[], FitCache]) -> FitCache:
         """What an earlier fit kept of the same tokens, or built now, and kept if there is a place for it."""
         if self.kept is None:
             cache = build()
         else:
-            text = repr((self.model.fingerprint, self.neighbours, wanted))
+            text = repr((self.lookup.model.fingerprint, self.neighbours, wanted))
             place = self.kept / hashlib.sha256(text.encode()).hexdigest()[:16]
             try:
-                cache = FitCache.load(place, self.entries)
+                cache = FitCache.load(place, self.lookup.entries)
             except KsterError:  # none yet, or of another state of the memory
                 cache = build()
-                cache.save(place, self.entries)
+                cache.save(place, self.lookup.entries)
         self.done += len(cache)
         return cache
 

@@ -29,7 +29,7 @@ class FitSettings:
         improvement before it stops.
     dev_fraction: the share of segments held out when no development pairs are given.
     max_tokens: at most this many tokens of the memory are trained on (all may be retrieved). None: 60,000
-        on a CPU, where force-decoding and searching for them takes about two minutes, 1,000,000 on a GPU.
+        on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
     general_share: the share of each batch taken from general-domain pairs, when there are any.
     """
 

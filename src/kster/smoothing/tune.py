@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
-from kster.smoothing.cache import cache_pairs, cache_segments
+from kster.smoothing.cache import Lookup, cache_pairs, cache_segments
 from kster.smoothing.defaults import KNN_FILE, SAFE_KNN, SMOOTHER_DIRECTORY
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.kernels import KERNELS, Kernel
@@ -55,10 +55,10 @@ def tune(
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before tuning")
     neighbours = max(ks) + ROOM_FOR_COPIES
     if dev:
-        cache = cache_pairs(model, memory, entries, dev, neighbours, progress)
+        cache = cache_pairs(Lookup(model, memory, entries), dev, neighbours, progress)
     else:
         segments = split_segments(entries, 0.0, HELD_OUT_LIMIT, seed=1).train
-        cache = cache_segments(model, memory, entries, segments, neighbours, progress)
+        cache = cache_segments(Lookup(model, memory, entries), segments, neighbours, progress)
     seen = neighbours_without_own(cache)
     grid = default_grid(cache, seen, kernel, ks)
     grid = Grid(
