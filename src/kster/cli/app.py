@@ -11,8 +11,10 @@ from kster.cli import (
     evaluate_command,
     fit_commands,
     import_command,
+    keys_commands,
     memory_commands,
     score_command,
+    serve_commands,
     train_command,
     translate_command,
 )
@@ -50,3 +52,5 @@ app.command("tune")(fit_commands.tune)
 app.command("score")(score_command.score)
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("train")(train_command.train)
+app.command("serve")(serve_commands.serve)
+app.add_typer(keys_commands.app, name="keys")

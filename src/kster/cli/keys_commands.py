@@ -1,0 +1,73 @@
+"""`kster keys`: who may use a server that others can reach."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kster.cli.options import Json
+from kster.cli.output import emit, emit_json, note, table
+
+if TYPE_CHECKING:
+    from kster.server.keys import Keys
+
+app = typer.Typer(help="API keys of a server: add, list, revoke.", no_args_is_help=True)
+
+Data = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The server's data directory.", show_default="kster-data"),
+]
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Whose key it is.", show_default=False)],
+    scope: Annotated[
+        str,
+        typer.Option(
+            metavar="SCOPE",
+            help="read: translate and look; write: also teach memories of its own; admin: everything.",
+        ),
+    ] = "write",
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Make a key. It is shown once: only its hash is kept."""
+    key, token = _keys(data).add(name, scope)
+    if json:
+        emit_json({**asdict(key), "key": token})
+        return
+    note(f"key {key.id} ({key.name}, {key.scope}); it is not shown again:")
+    emit(token)
+
+
+@app.command("list")
+def list_keys(data: Data = None, json: Json = False) -> None:
+    """The keys, without what would let anybody use them."""
+    keys = _keys(data).list()
+    if json:
+        emit_json([asdict(key) for key in keys])
+        return
+    rows = [(str(key.id), key.name, key.scope, key.created, key.revoked or "") for key in keys]
+    emit(table([("id", "name", "scope", "made", "revoked"), *rows], left=5))
+
+
+@app.command()
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="NAME", help="Name or id.", show_default=False)],
+    data: Data = None,
+) -> None:
+    """Make a key useless, at once and for good. Its memories stay, for admins."""
+    revoked = _keys(data).revoke(key)
+    emit(f"revoked key {revoked.id} ({revoked.name})")
+
+
+def _keys(data: Path | None) -> Keys:
+    from kster.server.database import ServerDatabase
+    from kster.server.keys import Keys
+    from kster.server.settings import read_settings
+
+    return Keys(ServerDatabase(read_settings(None, {"data": data}).data))

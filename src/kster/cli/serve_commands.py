@@ -1,0 +1,55 @@
+"""`kster serve`: translation over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kster.cli.options import Memories
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="MODEL", help="A model; repeat for more language pairs."),
+]
+
+
+def serve(
+    host: Annotated[
+        str | None,
+        typer.Option(help="Anything but loopback needs API keys.", show_default="127.0.0.1"),
+    ] = None,
+    port: Annotated[int | None, typer.Option(show_default="8017")] = None,
+    model: Models = None,
+    memory: Memories = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Memories made through the API, keys, jobs.", show_default="kster-data"
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings as YAML; KSTER_* variables win over it.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(metavar="DEVICE", show_default="auto")] = None,
+) -> None:
+    """Serve translation: LibreTranslate's API, ModernMT's at /mmt, KSTER's at /v1, and a page at /.
+
+    Memories named here serve every client; a memory brings its model.
+    """
+    from kster.server.settings import read_settings
+
+    given: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "models": model,
+        "memories": memory,
+        "data": data,
+        "device": device,
+    }
+    settings = read_settings(config, given)
+
+    from kster.server.run import serve as run
+
+    run(settings)

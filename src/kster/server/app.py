@@ -1,0 +1,82 @@
+"""The application, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from kster import __version__
+from kster.server import errors, libretranslate, v1_jobs, v1_memories, v1_translate
+from kster.server.context import principal_of
+from kster.server.engine import Engine
+from kster.server.gate import Gate
+from kster.server.settings import ServerSettings
+
+PAGE = Path(__file__).parent / "page"
+POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+PLACEHOLDER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>KSTER</title>
+<h1>KSTER</h1><p>The server is running. It speaks:</p><ul>
+<li>LibreTranslate's API at <code>/</code> (<code>/translate</code>, <code>/languages</code>, …)</li>
+<li>ModernMT's API at <code>/mmt</code></li>
+<li>its own API at <code>/v1</code>: see <a href="/docs">/docs</a></li></ul></html>"""
+
+
+def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAPI:
+    """The server's application. The engine is made here unless given, and closed when the server stops."""
+    working = engine or Engine(settings)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        working.close()
+
+    app = FastAPI(
+        title="KSTER",
+        version=__version__,
+        description="Machine translation that adapts to your examples the moment you add them.",
+        lifespan=life,
+    )
+    app.state.engine = working
+    errors.install(app)
+    for router in (libretranslate.router, v1_translate.router, v1_memories.router, v1_jobs.router):
+        app.include_router(router)
+    _add_page(app)
+    _add_metrics(app)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
+        )
+    app.add_middleware(Gate, settings=settings)
+    return app
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        index = PAGE / "index.html"
+        headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+        if index.is_file():
+            return FileResponse(index, headers=headers)
+        return HTMLResponse(PLACEHOLDER, headers=headers)
+
+    if PAGE.is_dir():
+        app.mount("/page", StaticFiles(directory=PAGE), name="page")
+
+
+def _add_metrics(app: FastAPI) -> None:
+    @app.get("/metrics", tags=["server"])
+    async def metrics(request: Request) -> Response:
+        """For Prometheus."""
+        principal_of(request)
+        engine: Engine = request.app.state.engine
+        return Response(engine.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,101 @@
+"""What the two kinds of jobs do: import a file into a memory, and fit a memory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kster.errors import KsterError
+from kster.formats import Pair, Rejection, read_pairs
+from kster.server.access import LOCAL
+from kster.server.jobs import Job
+from kster.server.staging import import_staged
+from kster.smoothing import FitSettings, fit
+from kster.smoothing.optimisation import CurvePoint
+
+if TYPE_CHECKING:
+    from kster.server.engine import Engine
+
+REPORTED = 1_000  # rejections kept in a job's report; all are counted
+COUNTED_AT_ONCE = 500
+
+
+def run_import(engine: Engine, job: Job) -> dict[str, Any]:
+    """Read the uploaded file twice, to know how long it is and that it is whole, then to learn from it."""
+    request = job.request
+    upload = engine.uploads / job.id
+    file = upload / request["file"]
+    staging = engine.settings.data / "staging" / job.id
+    try:
+        served = engine.model_by_pair(request["pair"])
+        target = engine.catalogue.part(engine.catalogue.get(LOCAL, job.memory), served, create=True)
+        assert target is not None
+
+        def pairs() -> Iterator[Pair | Rejection]:
+            for item in read_pairs(file, served.source, served.target, format=request["format"]):
+                if isinstance(item, Rejection):
+                    item = Rejection(request["name"], item.line, item.unit, item.reason)
+                yield item
+
+        total = 0
+        for total, _ in enumerate(pairs(), 1):
+            if total % COUNTED_AT_ONCE == 0:
+                engine.jobs.report(job, "reading", 0, total)
+        engine.jobs.report(job, "learning", 0, total)
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.parent.mkdir(parents=True, exist_ok=True)
+        report = import_staged(
+            target,
+            pairs(),
+            staging,
+            request["name"],
+            lambda done: engine.jobs.report(job, "learning", done, total),
+        )
+        job.done = total
+    except KsterError as error:
+        _discard(upload)
+        raise KsterError(f"{str(error).replace(str(file), request['name'])}; nothing was imported") from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    _discard(upload)
+    return {
+        "added": report.added,
+        "duplicates": report.duplicates,
+        "rejected": len(report.rejected),
+        "rejections": [asdict(rejection) for rejection in report.rejected[:REPORTED]],
+    }
+
+
+def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
+    served = engine.model_by_pair(job.request["pair"])
+    memory = engine.catalogue.part(engine.catalogue.get(LOCAL, job.memory), served)
+    if memory is None:
+        raise KsterError(f"memory {job.memory} has no examples for {served.pair} yet; add some, then fit it")
+    settings = FitSettings(**job.request.get("settings", {}))
+    job.points.clear()
+
+    def on_progress(phase: str, done: int) -> None:
+        engine.jobs.report(job, phase, done, settings.steps if phase == "fitting" else None)
+
+    def on_point(point: CurvePoint) -> None:
+        job.points.append(asdict(point))
+        job.version += 1
+
+    report = fit(served.model, memory, settings, progress=on_progress, on_point=on_point)
+    job.points[:] = [asdict(point) for point in report.curve]
+    return {
+        "dev": asdict(report.dev),
+        "train_tokens": report.train_tokens,
+        "train_segments": report.train_segments,
+        "seconds": report.seconds,
+        "curve": [asdict(point) for point in report.curve],
+    }
+
+
+def _discard(upload: Path) -> None:
+    with suppress(OSError):
+        shutil.rmtree(upload)

@@ -1,0 +1,122 @@
+"""Requests of many clients joined into batches: one thread for a model, so that the event loop never waits.
+
+While a batch is translated the next one gathers by itself; a request that finds the thread idle waits a
+few milliseconds for company. The text that has waited longest decides which kind of work comes next, and
+texts of like length join it, so nobody starves and little is padded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Work = TypeVar("Work", bound=Hashable)  # what texts must have in common to be translated together
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class _Unit(Generic[Result]):
+    text: str
+    future: Future[Result]
+    arrived: float = field(default_factory=time.monotonic)
+
+
+class Batcher(Generic[Work, Result]):
+    """run: translates texts of one kind of work. on_batch: told the size of every batch."""
+
+    def __init__(
+        self,
+        run: Callable[[Work, list[str]], Sequence[Result]],
+        *,
+        window: float,
+        largest: int,
+        name: str = "batcher",
+        on_batch: Callable[[int], None] | None = None,
+    ) -> None:
+        self._run, self._window, self._largest = run, window, largest
+        self._on_batch = on_batch
+        self._pending: dict[Work, list[_Unit[Result]]] = {}
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work, texts: Sequence[str]) -> list[Future[Result]]:
+        """One future for each text; cancelling one takes the text out of the queue."""
+        units: list[_Unit[Result]] = [_Unit(text, Future()) for text in texts]
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the batcher is closed")
+            if units:
+                self._pending.setdefault(work, []).extend(units)
+                self._changed.notify()
+        return [unit.future for unit in units]
+
+    @property
+    def waiting(self) -> int:
+        with self._changed:
+            return sum(map(len, self._pending.values()))
+
+    def close(self) -> None:
+        """Finish what was submitted, then stop."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while True:
+            with self._changed:
+                while not self._pending and not self._closing:
+                    self._changed.wait()
+                if not self._pending:
+                    return
+                self._wait_for_company()
+                work, units = self._take()
+            # From here on a client can no longer withdraw; those who have are left out.
+            running = [unit for unit in units if unit.future.set_running_or_notify_cancel()]
+            if running:
+                if self._on_batch is not None:
+                    self._on_batch(len(running))
+                self._translate(work, running)
+
+    def _wait_for_company(self) -> None:
+        """With the lock held, until the oldest text has waited for the window or a batch is full."""
+        oldest = min(units[0].arrived for units in self._pending.values())
+        while not self._closing and max(map(len, self._pending.values())) < self._largest:
+            left = oldest + self._window - time.monotonic()
+            if left <= 0:
+                return
+            self._changed.wait(left)
+
+    def _take(self) -> tuple[Work, list[_Unit[Result]]]:
+        """With the lock held: the oldest text, and those of its kind that are nearest in length."""
+        work = min(self._pending, key=lambda kind: self._pending[kind][0].arrived)
+        oldest, *others = self._pending[work]
+        others.sort(key=lambda unit: abs(len(unit.text) - len(oldest.text)))
+        taken, left = [oldest, *others[: self._largest - 1]], others[self._largest - 1 :]
+        if left:
+            self._pending[work] = sorted(left, key=lambda unit: unit.arrived)
+        else:
+            del self._pending[work]
+        return work, taken
+
+    def _translate(self, work: Work, units: list[_Unit[Result]]) -> None:
+        try:
+            results = self._run(work, [unit.text for unit in units])
+        except Exception:
+            # One text must not spoil the others': each on its own, and what fails again is that one's.
+            for unit in units:
+                try:
+                    (result,) = self._run(work, [unit.text])
+                except Exception as error:
+                    unit.future.set_exception(error)
+                else:
+                    unit.future.set_result(result)
+            return
+        for unit, result in zip(units, results, strict=True):
+            unit.future.set_result(result)

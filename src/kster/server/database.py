@@ -1,0 +1,86 @@
+"""The server's own SQLite file in its data directory: keys, the memories' names and owners, jobs."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kster.errors import KsterError
+
+FILE = "server.sqlite"
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS keys (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    hash TEXT NOT NULL UNIQUE,      -- of the key, which is nowhere else
+    created TEXT NOT NULL,
+    revoked TEXT
+);
+CREATE TABLE IF NOT EXISTS memories (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice
+    name TEXT NOT NULL,
+    description TEXT,
+    external_id TEXT,
+    created TEXT NOT NULL,
+    owner INTEGER,                  -- the key that made it; NULL: nobody's in particular
+    directory TEXT UNIQUE,          -- of a memory named on the command line; NULL: in the data directory
+    automatic INTEGER NOT NULL DEFAULT 1  -- whether it serves clients that name no memory
+);
+CREATE TABLE IF NOT EXISTS jobs (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    memory INTEGER NOT NULL,
+    owner INTEGER,
+    state TEXT NOT NULL,
+    request TEXT NOT NULL,          -- JSON: enough to run it again after a restart
+    result TEXT,                    -- JSON
+    error TEXT,
+    created TEXT NOT NULL,
+    finished TEXT
+);
+"""
+
+
+class ServerDatabase:
+    """One connection, used by one thread at a time; other processes (`kster keys`) have their own."""
+
+    def __init__(self, data: Path) -> None:
+        try:
+            data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._connection = sqlite3.connect(
+                data / FILE, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            self._connection.row_factory = sqlite3.Row
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.executescript(SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise KsterError(f"{data}: cannot be used as the server's data directory ({error})") from error
+        self._lock = threading.Lock()
+
+    def all(self, statement: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        with self._lock:
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def one(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
+        with self._lock:
+            return self._connection.execute(statement, parameters).fetchone()
+
+    def change(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[int, int]:
+        """One committed statement; returns (rows changed, id of the last row inserted)."""
+        with self._lock:
+            cursor = self._connection.execute(statement, parameters)
+            return cursor.rowcount, cursor.lastrowid or 0
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

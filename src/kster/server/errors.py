@@ -1,0 +1,78 @@
+"""What a client is told when something goes wrong, in the words of the API it speaks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from kster.errors import KsterError
+
+log = logging.getLogger("kster.server")
+
+
+class ApiError(KsterError):
+    """A mistake of the client with a status of its own."""
+
+    status: int = 400
+    kind: str = "BadRequestException"  # as ModernMT's clients know errors
+
+
+class TooLarge(ApiError):
+    status, kind = 413, "PayloadTooLargeException"
+
+
+class TooMany(ApiError):
+    status, kind = 429, "TooManyRequestsException"
+
+
+class TooSlow(ApiError):
+    status, kind = 504, "TimeoutException"
+
+
+def error_response(
+    request: Request, status: int, message: str, kind: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    content: dict[str, Any] = {"error": message}
+    if request.scope["path"].startswith("/mmt"):
+        content = {"status": status, "error": {"type": kind, "message": message}}
+    if status >= 500 and (id := request.scope.get("state", {}).get("request_id")):
+        content["request_id"] = id
+    return JSONResponse(content, status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Every answer that is an error is made here."""
+
+    @app.exception_handler(KsterError)
+    async def mistaken(request: Request, error: KsterError) -> JSONResponse:
+        status, kind = (error.status, error.kind) if isinstance(error, ApiError) else (400, ApiError.kind)
+        engine = getattr(request.app.state, "engine", None)
+        message = engine.catalogue.forget_paths(str(error)) if engine is not None else str(error)
+        return error_response(request, status, message, kind)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+        problems = "; ".join(_problem(problem) for problem in error.errors()[:5])
+        return error_response(request, 400, f"malformed request: {problems}", "BadRequestException")
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers) if error.headers else None
+        return error_response(request, error.status_code, str(error.detail), "HttpException", headers)
+
+    @app.exception_handler(Exception)
+    async def bug(request: Request, error: Exception) -> JSONResponse:
+        id = request.scope.get("state", {}).get("request_id")
+        log.error("internal error", exc_info=error, extra={"request_id": id})
+        return error_response(request, 500, "internal error", "InternalException")
+
+
+def _problem(problem: Any) -> str:
+    where = ".".join(str(part) for part in problem["loc"] if part not in ("body", "query", "path"))
+    return f"{where}: {problem['msg']}" if where else str(problem["msg"])

@@ -1,0 +1,44 @@
+"""What Prometheus may ask for at /metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """A registry of its own, so that several servers may live in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "kster_requests_total", "Answered requests.", ("route", "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "kster_request_seconds",
+            "Time to answer.",
+            ("route",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.characters = Counter("kster_characters_total", "Characters translated.", registry=self.registry)
+        self.taught = Counter(
+            "kster_taught_segments_total", "Examples added one by one.", registry=self.registry
+        )
+        self.batches = Histogram(
+            "kster_batch_texts", "Texts translated together.", buckets=SIZES, registry=self.registry
+        )
+        self._queue = Gauge("kster_waiting_texts", "Texts waiting to be translated.", registry=self.registry)
+
+    def on_batch(self, size: int) -> None:
+        self.batches.observe(size)
+
+    def watch_queue(self, length: Callable[[], int]) -> None:
+        self._queue.set_function(length)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

@@ -1,0 +1,108 @@
+"""Parameters of the borrowed APIs, which come as JSON, as form fields or in the query."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+
+from kster.errors import KsterError
+
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class Parameters:
+    """Looked up by name; the body wins over the query."""
+
+    def __init__(self, values: dict[str, Any], files: dict[str, UploadFile]) -> None:
+        self.values, self.files = values, files
+
+    @classmethod
+    async def of(cls, request: Request) -> Parameters:
+        """Raises KsterError for a body that is not what it says it is."""
+        values: dict[str, Any] = {}
+        for name, value in request.query_params.multi_items():
+            _put(values, name, value)
+        files: dict[str, UploadFile] = {}
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind in FORMS:
+            try:
+                form = await request.form(max_files=8, max_fields=1_000)
+            except MultiPartException as error:
+                raise KsterError(f"the form cannot be read: {error.message}") from None
+            fields: dict[str, Any] = {}
+            for name, field in form.multi_items():
+                if isinstance(field, UploadFile):
+                    files[name] = field
+                else:
+                    _put(fields, name, field)
+            values |= fields
+        else:
+            values |= _json(await request.body(), kind)
+        return cls(values, files)
+
+    def text(self, name: str) -> str | None:
+        """None when it is missing or empty."""
+        value = self.values.get(name)
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise KsterError(f"`{name}` must be text")
+        return str(value)
+
+    def require(self, name: str) -> str:
+        value = self.text(name)
+        if value is None:
+            raise KsterError(f"Invalid request: missing {name} parameter")
+        return value
+
+    def texts(self, name: str) -> str | list[str]:
+        """A text or a list of them; may be empty, must be there."""
+        value = self.values.get(name)
+        if value is None:
+            raise KsterError(f"Invalid request: missing {name} parameter")
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return value
+        if isinstance(value, str):
+            return value
+        raise KsterError(f"`{name}` must be a text or a list of texts")
+
+    def number(self, name: str, default: int, most: int) -> int:
+        value = self.values.get(name)
+        if value is None or value == "":
+            return default
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            raise KsterError(f"`{name}` must be a whole number") from None
+        if not 0 <= number <= most:
+            raise KsterError(f"`{name}` is {number}; accepted: 0 to {most}")
+        return number
+
+
+def _put(values: dict[str, Any], name: str, value: str) -> None:
+    """A name that comes twice is a list."""
+    if name in values:
+        before = values[name]
+        values[name] = [*before, value] if isinstance(before, list) else [before, value]
+    else:
+        values[name] = value
+
+
+def _json(body: bytes, kind: str) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        if kind and "json" not in kind:
+            raise KsterError(
+                f"content type {kind} is not accepted; send JSON, form fields or a query"
+            ) from None
+        raise KsterError("the body is not valid JSON") from None
+    if not isinstance(content, dict):
+        raise KsterError("the body must be a JSON object")
+    return content

@@ -1,0 +1,138 @@
+"""Translations as JSON for people to look into: tokens grouped into words, each with what spoke for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from kster.translation import TokenExplanation, Translation
+
+WORD_BEGIN = "▁"  # SentencePiece's mark
+END = ("</s>", "<pad>")
+EXAMPLES = 8  # a token's nearest are listed; their weights say how much the rest matters
+
+
+def words_of(translation: Translation, homes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The words of an explained translation, in order.
+
+    Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
+    differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory had to
+    say. homes: for each memory's directory, how to name it to clients.
+    """
+    words: list[dict[str, Any]] = []
+    cursor = 0
+    for group in _groups(translation.tokens or ()):
+        text = "".join(token.token for token in group).replace(WORD_BEGIN, " ").strip()
+        if not text:
+            continue
+        start = translation.text.find(text, cursor)
+        end = start + len(text) if start >= 0 else None
+        cursor = end if end is not None else cursor
+        weights = [token.mixing_weight for token in group]
+        strongest = group[weights.index(max(weights))]
+        words.append(
+            {
+                "text": text,
+                "start": start if start >= 0 else None,
+                "end": end,
+                "mixing_weight": strongest.mixing_weight,
+                "bandwidth": strongest.bandwidth,
+                "probability": _product(token.probability for token in group),
+                "base_probability": _product(token.base_probability for token in group),
+                "tokens": [_token(token, homes) for token in group],
+                "segments": _segments(group, homes),
+            }
+        )
+    return words
+
+
+def mark_changes(base: list[dict[str, Any]], adapted: list[dict[str, Any]]) -> None:
+    """Set `changed` on the words of two translations of one text that the other does not have."""
+    before, after = [w["text"] for w in base], [w["text"] for w in adapted]
+    for word in (*base, *adapted):
+        word["changed"] = False
+    for operation, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if operation != "equal":
+            for word in (*base[i:j], *adapted[k:m]):
+                word["changed"] = True
+
+
+def plain_words(text: str) -> list[dict[str, Any]]:
+    """Words of a translation that was not explained."""
+    words, cursor = [], 0
+    for part in text.split():
+        start = text.index(part, cursor)
+        cursor = start + len(part)
+        words.append({"text": part, "start": start, "end": cursor})
+    return words
+
+
+def _groups(tokens: Sequence[TokenExplanation]) -> list[list[TokenExplanation]]:
+    groups: list[list[TokenExplanation]] = []
+    begin = True
+    for token in tokens:
+        if token.token in END:  # also between the sentences of a long text
+            begin = True
+            continue
+        if begin or token.token.startswith(WORD_BEGIN):
+            groups.append([])
+        groups[-1].append(token)
+        begin = False
+    return groups
+
+
+def _token(token: TokenExplanation, homes: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    ranked = sorted(token.examples, key=lambda example: -example.weight)[:EXAMPLES]
+    return {
+        "token": token.token,
+        "probability": token.probability,
+        "base_probability": token.base_probability,
+        "example_probability": token.example_probability,
+        "mixing_weight": token.mixing_weight,
+        "bandwidth": token.bandwidth,
+        "examples": [
+            {
+                "memory": homes.get(example.memory),
+                "segment": example.segment,
+                "source": example.source,
+                "target": example.target,
+                "position": example.position,
+                "token": example.token,
+                "distance": example.distance,
+                "weight": example.weight,
+            }
+            for example in ranked
+        ],
+    }
+
+
+def _segments(group: Sequence[TokenExplanation], homes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The segments that spoke for this word, most influential first."""
+    shares: dict[tuple[str, int], float] = {}
+    texts: dict[tuple[str, int], tuple[str, str]] = {}
+    for token in group:
+        for example in token.examples:
+            if example.token != token.token:
+                continue  # it spoke for another word
+            key = (example.memory, example.segment)
+            shares[key] = shares.get(key, 0.0) + token.mixing_weight * example.weight / len(group)
+            texts[key] = (example.source, example.target)
+    ranked = sorted(shares.items(), key=lambda item: -item[1])[:EXAMPLES]
+    return [
+        {
+            "memory": homes.get(directory),
+            "segment": segment,
+            "source": texts[directory, segment][0],
+            "target": texts[directory, segment][1],
+            "share": share,
+        }
+        for (directory, segment), share in ranked
+    ]
+
+
+def _product(factors: Any) -> float:
+    product = 1.0
+    for factor in factors:
+        product *= factor
+    return product

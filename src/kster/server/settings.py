@@ -1,0 +1,146 @@
+"""How a server runs: defaults, a YAML file, `KSTER_*` variables and the command line, the latter winning."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kster.errors import KsterError
+
+PREFIX = "KSTER_"
+CONFIG_VARIABLE = "KSTER_CONFIG"  # where the YAML file is; not a setting itself
+LISTS = {"models", "memories", "cors_origins", "allowed_hosts"}
+
+
+class ModelSetting(BaseModel):
+    """A model to serve; languages are needed for models of many languages only."""
+
+    model_config = ConfigDict(extra="forbid")
+    path: str
+    source: str | None = None
+    target: str | None = None
+
+
+class ServerSettings(BaseModel):
+    """Every setting of the server. A client's text is never taken for one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int = Field(8017, ge=0, le=65535)
+    models: list[ModelSetting] = []
+    memories: list[Path] = []  # served to everybody, changed by admins only
+    data: Path = Path("kster-data")  # memories made through the API, keys, jobs
+    device: str = "auto"
+    beam: int = Field(4, ge=1, le=16)
+
+    batching: bool = True
+    batch_window_ms: float = Field(4.0, ge=0, le=1000)  # how long the first request waits for company
+    batch_sentences: int = Field(32, ge=1, le=1024)
+    timeout_seconds: float = Field(60.0, gt=0)  # of one request's translation
+
+    require_keys: bool | None = None  # by default: unless the server binds to loopback
+    max_characters: int = Field(50_000, ge=1)  # of one request
+    max_texts: int = Field(256, ge=1)  # of one request
+    max_body_mb: float = Field(4.0, gt=0)  # of a request that is no upload
+    max_upload_mb: float = Field(256.0, gt=0)
+    requests_per_minute: int | None = Field(None, ge=0)  # by key or address; 0 is no limit
+    cors_origins: list[str] = []
+    allowed_hosts: list[str] = []  # other names under which a loopback server may be addressed
+    log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
+
+    @property
+    def on_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def keys_required(self) -> bool:
+        return not self.on_loopback if self.require_keys is None else self.require_keys
+
+    @property
+    def rate(self) -> int:
+        """Requests a minute for one client; 0 is no limit."""
+        if self.requests_per_minute is not None:
+            return self.requests_per_minute
+        return 0 if self.on_loopback else 600
+
+
+def read_settings(
+    config: Path | None = None,
+    given: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> ServerSettings:
+    """given: what the command line names; None values are left to the others."""
+    environment = os.environ if environment is None else environment
+    if config is None and environment.get(CONFIG_VARIABLE):
+        config = Path(environment[CONFIG_VARIABLE])
+    layers = [_from_file(config) if config is not None else {}, _from_environment(environment)]
+    layers.append({name: value for name, value in (given or {}).items() if value not in (None, [])})
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged |= layer
+    merged["models"] = [{"path": m} if isinstance(m, str) else m for m in merged.get("models") or []]
+    try:
+        return ServerSettings(**merged)
+    except ValidationError as error:
+        raise KsterError(_for_people(error, config)) from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise KsterError(f"{path}: cannot be read ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise KsterError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise KsterError(f"{path}: expected settings as `name: value` lines; accepted: {_names()}")
+    for name in ("data", "memories"):  # relative to the file, wherever the server is started
+        if content.get(name):
+            value = content[name]
+            base = path.parent
+            content[name] = [base / v for v in value] if isinstance(value, list) else base / value
+    return content
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(PREFIX) or variable == CONFIG_VARIABLE:
+            continue
+        name = variable[len(PREFIX) :].lower()
+        if name not in ServerSettings.model_fields:
+            raise KsterError(
+                f"{variable}: no such setting; accepted: {CONFIG_VARIABLE} and {PREFIX} before {_names()}"
+            )
+        found[name] = [part.strip() for part in text.split(",") if part.strip()] if name in LISTS else text
+    return found
+
+
+def _names() -> str:
+    return ", ".join(ServerSettings.model_fields)
+
+
+def _for_people(error: ValidationError, config: Path | None) -> str:
+    problems = []
+    for problem in error.errors():
+        name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            problems.append(f"{name} is no setting (accepted: {_names()})")
+        else:
+            problems.append(f"{name} is {problem['input']!r}: {problem['msg'].lower()}")
+    where = f"{config} and the environment" if config else "the settings"
+    return f"{where}: {'; '.join(problems)}"
