@@ -102,9 +102,8 @@ class _Recalling(_Model):
         entries = self._entries
         for wanted in pairs:
             segment = next(id for id, pair in self._segments if pair == wanted)
-            start, end = torch.searchsorted(
-                entries.segment_ids, _bounds(entries.segment_ids, segment)
-            ).tolist()
+            bounds = torch.tensor([segment, segment + 1])
+            start, end = torch.searchsorted(entries.segment_ids, bounds).tolist()
             yield _Keys(entries.keys_of(entries.ids[start:end]), entries.values[start:end].int())
 
 
