@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import PAIRS, Call
-from kster.cli.explain_html import share_of_memory
-from kster.cli.words import token_spans, words_of
 from kster.translation import TokenExplanation
+from kster.translation.words import token_spans, words_of
 
 
 class Parsed(HTMLParser):
@@ -115,7 +114,7 @@ def test_base_translation_is_explained_as_the_models_own(kster: Call, taught_mar
 
 def test_share_of_the_memory_by_hand() -> None:
     def share(weight: float, base: float, example: float) -> float:
-        return share_of_memory(TokenExplanation("a", 0.0, base, example, weight, None, ()))
+        return TokenExplanation("a", 0.0, base, example, weight, None, ()).memory_share
 
     assert share(0.5, 0.2, 0.6) == pytest.approx(0.3 / (0.1 + 0.3))
     assert share(0.0, 0.2, 0.6) == 0.0

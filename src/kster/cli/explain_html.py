@@ -13,10 +13,11 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from kster.cli.words import Word, token_spans, words_of
+from kster.translation.explanation import TokenExplanation
+from kster.translation.words import Word, token_spans, words_of
 
 if TYPE_CHECKING:
-    from kster.translation import TokenExplanation, Translation
+    from kster.translation import Translation
 
 SHOWN_EXAMPLES = 6  # of each token, the weightiest; the others are only counted …
 LEAST_WEIGHT = 0.001  # … and so are those that weigh next to nothing
@@ -60,7 +61,7 @@ class Page:
 
     def _word(self, word: Word, tokens: Sequence[TokenExplanation], segments: _Segments) -> dict[str, Any]:
         own = tokens[word.first : word.last]
-        shares = [share_of_memory(token) for token in own]
+        shares = [token.memory_share for token in own]
         return {
             "text": word.text,
             "share": round(sum(shares) / len(shares), 4),
@@ -118,13 +119,6 @@ class _Segments:
                 }
             )
         return self._numbers[key]
-
-
-def share_of_memory(token: TokenExplanation) -> float:
-    """How much of the token's probability came from the examples: λ p_e / ((1 − λ) p_m + λ p_e)."""
-    examples = token.mixing_weight * token.example_probability
-    total = (1.0 - token.mixing_weight) * token.base_probability + examples
-    return examples / total if total > 0 else 0.0
 
 
 def _markup(words: Sequence[Word], data: Sequence[Mapping[str, Any]]) -> str:

@@ -46,6 +46,13 @@ class TokenExplanation:
     bandwidth: float | None  # σ; None where no memory was asked
     examples: tuple[Example, ...]
 
+    @property
+    def memory_share(self) -> float:
+        """How much of its probability came from the examples: λ p_e / ((1 − λ) p_m + λ p_e)."""
+        examples = self.mixing_weight * self.example_probability
+        total = (1.0 - self.mixing_weight) * self.base_probability + examples
+        return examples / total if total > 0 else 0.0
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

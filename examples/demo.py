@@ -1,0 +1,184 @@
+"""The demo: one model, one product manual, before and after it was shown the translation memory.
+
+Run it with `make demo`. It imports examples/ombravella.tmx, tunes kNN-MT and fits KSTER on that memory
+alone, translates held-out segments with all three methods, shows what changed and why, and then learns one
+correction on the spot.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import shutil
+import time
+from pathlib import Path
+
+import sacrebleu
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from kster import BaseModel, Memory, Translator
+from kster.evaluation import evaluate
+from kster.formats import read_pairs
+from kster.smoothing import fit, tune
+from kster.translation import METHODS, Translation
+from kster.translation.words import words_of
+
+HERE = Path(__file__).parent
+MODEL = HERE.parent / "models" / "en-de"
+MEMORY = HERE.parent / "runs" / "demo" / "ombravella"
+NAMES = {"base": "base model", "knn": "kNN-MT, tuned", "kster": "KSTER, fitted"}
+
+SHOWN = 5  # before/after lines
+
+# Not in the memory: what somebody corrects, and what comes next in their document.
+CORRECTION = (
+    "Wipe the dosing funnel with a dry cloth.",
+    "Den Dosiertrichter mit einem trockenen Tuch abwischen.",
+)
+NEXT = ["Can I order a new dosing funnel?", "Place the dosing funnel on the portafilter."]
+
+console = Console(highlight=False)
+
+
+def main() -> None:
+    started = time.monotonic()
+    logging.getLogger("kster").setLevel(logging.ERROR)
+    console.rule("[bold]KSTER: the same model, before and after it has seen your memory")
+    model = BaseModel.load(MODEL)
+    translator = Translator(model, learn(model))
+    sources, references = lines("heldout.en"), lines("heldout.de")
+    translations = translate_all(translator, sources)
+    show_scores(translations, references)
+    show_changes(translator, translations, references)
+    correct_one(translator)
+    show_next(time.monotonic() - started)
+
+
+def lines(name: str) -> list[str]:
+    return (HERE / name).read_text(encoding="utf-8").splitlines()
+
+
+def learn(model: BaseModel) -> Memory:
+    """Import the example memory, tune kNN-MT and fit KSTER on it; the held-out segments are not touched."""
+    shutil.rmtree(MEMORY, ignore_errors=True)
+    memory = Memory.create(MEMORY, model)
+    with console.status("importing examples/ombravella.tmx …"):
+        report = memory.import_pairs(read_pairs(HERE / "ombravella.tmx", "en", "de"), origin="ombravella.tmx")
+    console.print(f"imported [bold]{report.added}[/] segments: {memory.entry_count:,} keys")
+    with console.status("tuning kNN-MT on the memory itself …"):
+        tuned = tune(model, memory)
+    console.print(
+        f"tuned kNN-MT: k {tuned.best.k}, σ {tuned.best.bandwidth:g}, λ {tuned.best.mixing_weight:g}"
+    )
+    with console.status("fitting KSTER on the memory itself …"):
+        fitted = fit(model, memory)
+    dev = fitted.dev
+    console.print(
+        f"fitted KSTER in {fitted.seconds['total']:.0f} s; loss a token on unseen segments: "
+        f"base {dev.base:.2f}, kNN-MT {dev.knn:.2f}, KSTER [bold]{dev.kster:.2f}[/]"
+    )
+    return memory
+
+
+def translate_all(translator: Translator, sources: list[str]) -> dict[str, list[Translation]]:
+    with Progress(console=console, transient=True) as progress:
+        translations = {}
+        for method in METHODS:
+            task = progress.add_task(NAMES[method], total=len(sources))
+            translations[method] = translator.translate(
+                sources, method=method, progress=lambda done, task=task: progress.update(task, completed=done)
+            )
+    return translations
+
+
+def show_scores(translations: dict[str, list[Translation]], references: list[str]) -> None:
+    hypotheses = {method: [str(t) for t in found] for method, found in translations.items()}
+    report = evaluate(hypotheses, references, target_lang="de")
+    console.rule(f"[bold]{len(references)} held-out segments")
+    table = Table("", "BLEU", "chrF", "p against base")
+    for method in METHODS:
+        bleu, chrf = report[method].metrics["BLEU"], report[method].metrics["chrF2"]
+        p = "" if bleu.p_value is None else f"{bleu.p_value:.3f}"
+        table.add_row(NAMES[method], f"{bleu.score:.1f}", f"{chrf.score:.1f}", p)
+    console.print(table)
+    console.print(f"[dim]{report.signatures['BLEU']}[/]\n")
+
+
+def show_changes(
+    translator: Translator, translations: dict[str, list[Translation]], references: list[str]
+) -> None:
+    """The largest gains, and the largest loss, by sentence chrF: chosen by the numbers, not by hand."""
+
+    def chrf(method: str, i: int) -> float:
+        return sacrebleu.sentence_chrf(str(translations[method][i]), [references[i]]).score
+
+    gains = sorted(range(len(references)), key=lambda i: chrf("base", i) - chrf("kster", i))
+    console.rule(f"[bold]the {SHOWN} largest gains, and the largest loss")
+    for i in [*gains[:SHOWN], gains[-1]]:
+        source = translations["base"][i].source
+        (adapted,) = translator.translate([source], method="kster", explain=True)
+        show_change(translator, str(translations["base"][i]), adapted, references[i])
+
+
+def show_change(translator: Translator, before: str, adapted: Translation, reference: str) -> None:
+    tokens = adapted.tokens or ()
+    end = translator.model.token_text(translator.model.eos_id)
+    words = [word for word in words_of([t.token for t in tokens], end) if word.text != "⏎"]
+    kept = before.split()
+    changed = changed_words(kept, [word.text for word in words])
+    console.print(f"[dim]source[/]   {adapted.source}")
+    console.print(f"[dim]base[/]     {before}")
+    line = Text("KSTER    ", style="dim")
+    learned: dict[str, str] = {}
+    for i, word in enumerate(words):
+        own = tokens[word.first : word.last]
+        decided = max(own, key=lambda token: token.memory_share)
+        from_memory = i in changed and decided.memory_share > 0.5
+        line.append(" " if word.after_space else "", style="not dim")
+        line.append(word.text, style="not dim bold green" if from_memory else "not dim")
+        if from_memory:
+            teachers = [e for e in decided.examples if e.token == decided.token]
+            best = max(teachers, key=lambda example: example.weight)
+            learned.setdefault(f"#{best.segment} {best.source} → {best.target}", word.text)
+    console.print(line)
+    console.print(f"[dim]wanted[/]   {reference}")
+    for segment, word in list(learned.items())[:3]:
+        console.print(f"         [green]{word}[/] [dim]learned from {segment}[/]")
+    console.print()
+
+
+def changed_words(before: list[str], after: list[str]) -> set[int]:
+    """Which words of `after` do not stand in `before` at their place."""
+    matcher = difflib.SequenceMatcher(None, [w.strip(".,:;!?") for w in before], after, autojunk=False)
+    return {i for tag, _, _, low, high in matcher.get_opcodes() if tag != "equal" for i in range(low, high)}
+
+
+def correct_one(translator: Translator) -> None:
+    assert isinstance(translator.memory, Memory)
+    source, target = CORRECTION
+    before = translator.translate([source, *NEXT])
+    added = translator.memory.add(source, target, origin="correction")
+    after = translator.translate([source, *NEXT])
+    console.rule("[bold]one correction, used by the next sentence")
+    console.print(f"[dim]source[/]     {source}\n[dim]KSTER[/]      {before[0]}")
+    console.print(f"[dim]corrected[/]  [green]{target}[/]  [dim](segment {added.id}, learned at once)[/]\n")
+    for text, old, new in zip(NEXT, before[1:], after[1:], strict=True):
+        console.print(
+            f"[dim]next[/]       {text}\n[dim]before[/]     {old}\n[dim]now[/]        [green]{new}[/]\n"
+        )
+
+
+def show_next(seconds: float) -> None:
+    memory = MEMORY.relative_to(HERE.parent)
+    console.rule(f"[bold]done in {seconds:.0f} s; now try")
+    console.print(f'echo "Empty the knock box." | .venv/bin/kster translate --memory {memory}')
+    console.print(f'.venv/bin/kster memory add {memory} "your source" "your target"')
+    explain = f".venv/bin/kster translate --memory {memory} --explain html"
+    console.print(f"head -20 examples/heldout.en | {explain} > why.html")
+
+
+if __name__ == "__main__":
+    main()
