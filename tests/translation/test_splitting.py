@@ -34,7 +34,10 @@ def test_every_piece_fits_and_no_character_but_white_space_is_lost(text: str) ->
         ("He said „go.“ Then she went.", ["He said „go.“", "Then she went."]),
         ("a sentence without any end at all", ["a sentence", "without", "any end at all"]),
         ("x" * 50, ["x" * 12, "x" * 13, "x" * 12, "x" * 13]),
-        ("一二三四五六七八九十。一二三四五六七八九十。", ["一二三四五六七八九十。", "一二三四五六七八九十。"]),
+        (
+            "一二三四五六七八九十。一二三四五六七八九十。",
+            ["一二三四五六七八九十。", "一二三四五六七八九十。"],
+        ),
     ],
 )
 def test_a_long_line_is_cut_where_a_reader_would(line: str, parts: list[str]) -> None:

@@ -1,0 +1,190 @@
+"""What a translator promises, with real (tiny) models of both families and real memories."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from kster import BaseModel, KsterError, Memory, MemoryGroup, Pair, Translator
+from kster.smoothing import Smoother, SmootherSettings
+from kster.translation.splitting import split_text
+from tiny import ENGLISH, GERMAN
+
+NEW = ("open the red lid when the child reads a book", "Deckel auf wenn das Kind liest")
+
+
+@pytest.fixture(params=["taught_marian", "taught_m2m100"], scope="module")
+def translator(request: pytest.FixtureRequest) -> Translator:
+    return Translator(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def memory(translator: Translator, tmp_path: Path) -> Iterator[Memory]:
+    with Memory.create(tmp_path / "memory", translator.model) as memory:
+        yield memory
+
+
+def texts(translations: list) -> list[str]:
+    return [str(translation) for translation in translations]
+
+
+@pytest.mark.parametrize("method", ["knn", "kster"])
+def test_an_empty_memory_gives_bit_identical_base_output(
+    translator: Translator, memory: Memory, method: str
+) -> None:
+    base = translator.translate(ENGLISH, method="base", n_best=4)
+    adapted = translator.translate(ENGLISH, memory=memory, method=method, n_best=4)  # type: ignore[arg-type]
+    assert adapted == base  # texts, scores and alternatives, to the last bit
+    memory.add(*NEW)
+    memory.remove_pair(*NEW)
+    assert translator.translate(ENGLISH, memory=memory, method=method, n_best=4) == base  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["knn", "kster"])
+def test_an_added_segment_is_the_next_translation_of_its_source(
+    translator: Translator, memory: Memory, method: str
+) -> None:
+    source, target = NEW
+    assert texts(translator.translate([source], memory=memory, method=method)) != [target]  # type: ignore[arg-type]
+    added = memory.add(source, target)
+    assert texts(translator.translate([source], memory=memory, method=method)) == [target]  # type: ignore[arg-type]
+    memory.remove([added.id])
+    assert texts(translator.translate([source], memory=memory, method=method)) != [target]  # type: ignore[arg-type]
+
+
+def test_an_added_segment_wins_among_many_others(translator: Translator, memory: Memory) -> None:
+    memory.add_many([Pair(s, t) for s, t in zip(ENGLISH, GERMAN, strict=True)])
+    memory.add(*NEW)
+    assert texts(translator.translate([*ENGLISH, NEW[0]], memory=memory)) == [*GERMAN, NEW[1]]
+
+
+def test_unrelated_text_is_left_to_the_base_model(translator: Translator, memory: Memory) -> None:
+    memory.add(*NEW)
+    assert texts(translator.translate(ENGLISH, memory=memory, method="kster")) == GERMAN
+
+
+def test_order_empty_lines_white_space_and_line_breaks_stay(translator: Translator) -> None:
+    lines = [ENGLISH[3], "", "  ", f"  {ENGLISH[0]}\n\n{ENGLISH[1]} \n", ENGLISH[2]]
+    found = texts(translator.translate(lines))
+    assert found == [GERMAN[3], "", "  ", f"  {GERMAN[0]}\n\n{GERMAN[1]} \n", GERMAN[2]]
+
+
+def test_batches_do_not_change_a_translation(translator: Translator) -> None:
+    lines = ENGLISH * 3
+    random.Random(3).shuffle(lines)
+    assert texts(translator.translate(lines, batch_sentences=5)) == [GERMAN[ENGLISH.index(x)] for x in lines]
+
+
+def test_very_long_inputs_are_cut_with_a_warning_and_never_crash(
+    translator: Translator, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.add(*NEW)
+    sentences = " ".join(f"{line}." for line in ENGLISH * 6)
+    (translation, blob) = translator.translate([sentences, "x" * 3000], memory=memory)
+    assert "longer than 256 tokens" in caplog.text
+    parts = len(split_text(sentences, lambda text: len(text.encode()) < 256)[0])
+    assert parts > 3
+    assert len(translation.text.split()) > 3 * parts  # every part was translated
+    assert isinstance(blob.text, str)
+
+
+def test_any_unicode_is_translated(translator: Translator, memory: Memory) -> None:
+    memory.add("東京 🙂", "Ünïcödé „東京“ 🙂" if translator.model.family == "marian" else "das 東京")
+    lines = ["東京 🙂", "عربى", "\u200b", "a\u0301 𝄞", "\ud7ff", "NUL \x00 byte"]
+    assert len(translator.translate(lines, memory=memory)) == len(lines)
+    if translator.model.family == "marian":  # this vocabulary can spell every character
+        assert texts(translator.translate(lines[:1], memory=memory)) == ["Ünïcödé „東京“ 🙂"]
+
+
+def test_several_memories_are_searched_as_one(translator: Translator, tmp_path: Path) -> None:
+    first = Memory.create(tmp_path / "a", translator.model)
+    second = Memory.create(tmp_path / "b", translator.model)
+    first.add(*NEW)
+    second.add("the sea is old", "alt ist das Meer")
+    group = MemoryGroup([first, second])
+    found = translator.translate([NEW[0], "the sea is old"], memory=group, explain=True)
+    assert texts(found) == [NEW[1], "alt ist das Meer"]
+    nearest = [translation.tokens[0].examples[0] for translation in found if translation.tokens]
+    assert [Path(example.memory).name for example in nearest] == ["a", "b"]
+
+
+def test_an_explanation_names_the_segment_and_its_numbers_add_up(
+    translator: Translator, memory: Memory
+) -> None:
+    added = memory.add(*NEW)
+    (translation,) = translator.translate([NEW[0]], memory=memory, explain=True)
+    assert translation.tokens is not None
+    end = translator.model.token_text(translator.model.eos_id)
+    pieces = [translator.model.token_text(t) for t in translator.model.tokenise_target([NEW[1]])[0]]
+    assert [token.token for token in translation.tokens] == pieces
+    assert pieces[-1] == end
+    for position, token in enumerate(translation.tokens):
+        nearest = token.examples[0]
+        assert (nearest.segment, nearest.position) == (added.id, position)
+        assert (nearest.source, nearest.target) == NEW
+        assert sum(example.weight for example in token.examples) == pytest.approx(1, abs=1e-4)
+        λ = token.mixing_weight
+        mixed = λ * token.example_probability + (1 - λ) * token.base_probability
+        assert token.probability == pytest.approx(mixed, rel=1e-3)
+
+
+def test_a_base_explanation_has_no_examples(translator: Translator) -> None:
+    (translation,) = translator.translate(ENGLISH[:1], explain=True)
+    assert translation.tokens is not None
+    assert all(not t.examples and t.probability == t.base_probability for t in translation.tokens)
+
+
+def test_scores_are_log_probabilities_of_the_method(translator: Translator, memory: Memory) -> None:
+    model = translator.model
+    memory.add(*NEW)
+    (base,) = translator.score([NEW[0]], [NEW[1]], method="base")
+    forced = next(model.force_decode([NEW]))
+    assert base == pytest.approx(forced.log_probs.sum().item(), abs=1e-4)
+    (adapted,) = translator.score([NEW[0]], [NEW[1]], memory=memory, method="kster")
+    (translation,) = translator.translate([NEW[0]], memory=memory, explain=True)
+    product = sum(torch.tensor(t.probability).log().item() for t in translation.tokens or ())
+    assert adapted == pytest.approx(product, abs=1e-3)
+    assert adapted > base
+
+
+def test_a_smoother_can_be_given_by_hand(translator: Translator, memory: Memory) -> None:
+    memory.add(*NEW)
+    silent = Smoother(SmootherSettings(learn_bandwidth=False, learn_weight=False, mixing_weight=0.0))
+    assert texts(translator.translate(ENGLISH, memory=memory, smoother=silent)) == GERMAN
+    assert translator.score(ENGLISH, GERMAN, memory=memory, smoother=silent) == pytest.approx(
+        translator.score(ENGLISH, GERMAN, method="base"), abs=1e-3
+    )
+
+
+def test_mistakes_are_named(
+    translator: Translator, memory: Memory, taught_marian: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(KsterError, match="needs a model or a memory"):
+        Translator()
+    with pytest.raises(KsterError, match="method 'magic' is unknown; accepted: base, knn, kster"):
+        translator.translate(["a"], method="magic")  # type: ignore[arg-type]
+    with pytest.raises(KsterError, match="'kster' needs a memory"):
+        translator.translate(["a"], method="kster")
+    with pytest.raises(KsterError, match="1 ≤ n_best ≤ beam"):
+        translator.translate(["a"], n_best=5, beam=4)
+    with pytest.raises(KsterError, match="2 sources but 1 targets"):
+        translator.score(["a", "b"], ["c"])
+    with pytest.raises(TypeError, match="list of strings"):
+        translator.translate("one text")
+    network = BaseModel.load(taught_marian)
+    with torch.no_grad():
+        network.network.get_decoder().layers[-1].fc2.bias += 1
+    network.save(tmp_path / "other")
+    other = BaseModel.load(tmp_path / "other")
+    with pytest.raises(KsterError, match="made with another model"):
+        Translator(other, memory)
+
+
+def test_a_memory_alone_is_enough(taught_marian: Path, tmp_path: Path) -> None:
+    with Memory.create(tmp_path / "memory", str(taught_marian)) as memory:
+        memory.add(*NEW)
+    assert texts(Translator(memory=tmp_path / "memory").translate([NEW[0]])) == [NEW[1]]
