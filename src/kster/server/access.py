@@ -13,7 +13,7 @@ from kster.server.keys import SCOPES, Keys
 class Unauthorised(ApiError):
     """A key is needed and none was sent."""
 
-    status, kind = 400, "ApiKeyMissingException"  # as LibreTranslate answers
+    status, kind = 401, "ApiKeyMissingException"
 
 
 class Forbidden(ApiError):

@@ -13,7 +13,15 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from kster import __version__
-from kster.server import errors, libretranslate, v1_jobs, v1_memories, v1_translate
+from kster.server import (
+    errors,
+    file_translation,
+    libretranslate,
+    modernmt,
+    v1_jobs,
+    v1_memories,
+    v1_translate,
+)
 from kster.server.context import principal_of
 from kster.server.engine import Engine
 from kster.server.gate import Gate
@@ -48,8 +56,9 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
     )
     app.state.engine = working
     errors.install(app)
-    for router in (libretranslate.router, v1_translate.router, v1_memories.router, v1_jobs.router):
-        app.include_router(router)
+    apis = (libretranslate, file_translation, modernmt, v1_translate, v1_memories, v1_jobs)
+    for api in apis:
+        app.include_router(api.router)
     _add_page(app)
     _add_metrics(app)
     if settings.cors_origins:

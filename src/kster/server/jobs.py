@@ -120,7 +120,7 @@ class Jobs:
 
     def of_memory(self, memory: int) -> list[Job]:
         rows = self._database.all(
-            "SELECT id FROM jobs WHERE memory = ? ORDER BY created DESC LIMIT 50", (memory,)
+            "SELECT id FROM jobs WHERE memory = ? ORDER BY created DESC, rowid DESC LIMIT 50", (memory,)
         )
         return [job for row in rows if (job := self.get(row["id"])) is not None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import APIRouter
@@ -10,8 +11,9 @@ from starlette.responses import JSONResponse
 
 from kster.errors import KsterError
 from kster.formats import Pair
-from kster.server.access import Principal, identify, token_of
+from kster.server.access import Principal, Unauthorised, identify, token_of
 from kster.server.context import TheEngine
+from kster.server.documents import SUFFIXES
 from kster.server.engine import Engine
 from kster.server.html_text import HtmlText
 from kster.server.languages import language_name, serves
@@ -47,7 +49,10 @@ _BODY = {
 def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Principal:
     """Who asks: LibreTranslate's clients send their key among the parameters."""
     token = parameters.text("api_key") or token_of(request)
-    return identify(engine.keys, token, required=engine.settings.keys_required)
+    try:
+        return identify(engine.keys, token, required=engine.settings.keys_required)
+    except Unauthorised as error:
+        raise KsterError(str(error)) from None  # 400, as LibreTranslate answers
 
 
 @router.post("/translate", openapi_extra=_BODY)
@@ -114,19 +119,15 @@ async def translate_texts(
     if memories is None:
         memories = [part for _, part in engine.catalogue.automatic(principal, served)]
     if format == "text":
-        results = await engine.translate(served, texts, memories, n_best=1 + alternatives)
-        return [(result.text, list(result.alternatives)) for result in results]
+        done = await engine.translate(served, texts, memories, n_best=1 + alternatives)
+        return [(result.text, list(result.alternatives)) for result in done]
     documents = [HtmlText(text) for text in texts]
     pieces = [piece for document in documents for piece in document.pieces]
-    results = iter_results(await engine.translate(served, pieces, memories))
+    results: Iterator[Translation] = iter(await engine.translate(served, pieces, memories))
     return [
         (document.with_translations([next(results).text for _ in document.pieces]), [])
         for document in documents
     ]
-
-
-def iter_results(results: list[Translation]) -> Any:
-    return iter(results)
 
 
 @router.get("/translate", tags=["Apertium"])
@@ -196,8 +197,6 @@ async def suggest(request: Request, engine: TheEngine) -> dict[str, Any]:
 
 @router.get("/frontend/settings")
 async def frontend_settings(engine: TheEngine) -> dict[str, Any]:
-    from kster.server.documents import SUFFIXES
-
     first = engine.models[0]
     settings = engine.settings
     return {

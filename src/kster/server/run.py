@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from types import FrameType
 
 import uvicorn
@@ -51,4 +52,7 @@ def serve(settings: ServerSettings) -> None:
             "keys_required": settings.keys_required,
         },
     )
+    # uvicorn hands a signal on when it is done; a server that was told to stop and did has not failed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
     _Server(config, engine).run()

@@ -1,0 +1,86 @@
+"""LibreTranslate's /translate_file: a file in, a link to the translated file out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import FileResponse
+
+from kster.errors import KsterError
+from kster.server.access import NotFound
+from kster.server.context import TheEngine
+from kster.server.documents import open_document
+from kster.server.engine import Engine
+from kster.server.libretranslate import principal_by
+from kster.server.parameters import Parameters
+from kster.server.uploads import shown_name
+
+router = APIRouter(tags=["LibreTranslate"])
+
+DOWNLOADS = "downloads"
+KEPT_SECONDS = 3600
+MAX_CHARACTERS = 2_000_000  # of one file
+AT_ONCE = 128  # pieces translated in one go: others' requests come in between
+DETECTED_BY = 50  # pieces looked at for `auto`
+
+
+@router.post("/translate_file")
+async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
+    """Multipart `file`, `source`, `target`; the link works for an hour."""
+    parameters = await Parameters.of(request)
+    principal = principal_by(engine, request, parameters)
+    upload = parameters.files.get("file")
+    if upload is None:
+        raise KsterError("Invalid request: missing file parameter")
+    source, target = parameters.require("source"), parameters.require("target")
+    name = shown_name(upload)
+    data = await upload.read()
+    if source == "auto":
+        document = await asyncio.to_thread(open_document, name, data, source, target)
+        source, _ = engine.detector.best("\n".join(document.pieces[:DETECTED_BY]))
+    served = engine.model_for(source, target)
+    document = await asyncio.to_thread(open_document, name, data, served.source, served.target)
+    pieces = document.pieces
+    if (size := sum(map(len, pieces))) > MAX_CHARACTERS:
+        raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
+    memories = [part for _, part in engine.catalogue.automatic(principal, served)]
+    known: dict[str, str] = {}  # files repeat themselves
+    new = list(dict.fromkeys(pieces))
+    for start in range(0, len(new), AT_ONCE):
+        some = new[start : start + AT_ONCE]
+        results = await engine.translate(served, some, memories)
+        known |= {piece: result.text for piece, result in zip(some, results, strict=True)}
+    translated = await asyncio.to_thread(document.with_translations, [known[piece] for piece in pieces])
+    path = await asyncio.to_thread(_keep, engine, name, target, translated)
+    return {"translatedFileUrl": str(request.base_url) + f"download_file/{path.name}"}
+
+
+@router.get("/download_file/{name}")
+async def download_file(name: str, engine: TheEngine) -> FileResponse:
+    """Whoever knows the link may have the file."""
+    path = engine.settings.data / DOWNLOADS / name
+    if not re.fullmatch(r"[0-9a-f]{32}\.[\w.+() -]{1,250}", name) or not path.is_file():
+        raise NotFound("no such file (any more)")
+    return FileResponse(path, media_type="application/octet-stream", filename=name.partition(".")[2])
+
+
+def _keep(engine: Engine, name: str, target: str, content: bytes) -> Path:
+    """Write a translated file under a name nobody can guess, and delete old ones."""
+    directory = engine.settings.data / DOWNLOADS
+    directory.mkdir(exist_ok=True)
+    for old in directory.iterdir():
+        if old.stat().st_mtime < time.time() - KEPT_SECONDS:
+            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+    plain = PurePosixPath(name)
+    language = re.sub(r"\W", "_", target)
+    path = directory / f"{secrets.token_hex(16)}.{plain.stem}_{language}{plain.suffix}"
+    path.write_bytes(content)
+    return path

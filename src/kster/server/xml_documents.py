@@ -1,0 +1,138 @@
+"""XLIFF and TMX files to be translated: targets are added where they are missing, tags and all."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kster.errors import KsterError
+from kster.formats.languages import match_rank
+from kster.formats.xml import XML_LANG, local_name
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+# Elements whose text is some program's code rather than prose.
+CODE = {"ph", "bpt", "ept", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
+Place = tuple[str, Callable[[str], None]]
+
+
+def parse(data: bytes, root: str) -> _Element:
+    """An XML file without entities of its own, and with the expected root."""
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False, remove_comments=False
+    )
+    try:
+        document = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise KsterError(f"not well-formed XML ({error})") from None
+    if local_name(document) != root:
+        raise KsterError(f"its root is <{local_name(document)}>, not <{root}>")
+    if any(node.tag is etree.Entity for node in document.iter()):
+        raise KsterError("it uses entities, which are not accepted")
+    return document
+
+
+class _XmlDocument:
+    """Filled by its children: `_places` are the texts of the targets to be."""
+
+    def __init__(self, root: _Element) -> None:
+        self._root = root
+        self._places: list[Place] = []
+
+    @property
+    def pieces(self) -> list[str]:
+        return [text.strip() for text, _ in self._places]
+
+    def with_translations(self, translations: list[str]) -> bytes:
+        from lxml import etree
+
+        for (text, put), translation in zip(self._places, translations, strict=True):
+            bare = text.strip()
+            put(text.replace(bare, translation, 1))
+        return etree.tostring(self._root.getroottree(), encoding="UTF-8", xml_declaration=True)
+
+    def _fill(self, target: _Element, source: _Element) -> None:
+        """Make the target a copy of the source, whose texts will be replaced."""
+        target.text = source.text
+        target[:] = [copy.deepcopy(node) for node in source]
+        self._places += _texts(target)
+
+
+class XliffDocument(_XmlDocument):
+    """XLIFF 1.2 and 2.x: units without a translation get one."""
+
+    def __init__(self, data: bytes, source: str, target: str) -> None:
+        root = parse(data, "xliff")
+        super().__init__(root)
+        self._namespace = root.tag.rpartition("}")[0] + "}" if "}" in root.tag else ""
+        for file in [root, *(node for node in root if local_name(node) == "file")]:
+            for name in ("target-language", "trgLang"):
+                own = "source-language" if name == "target-language" else "srcLang"
+                if own in file.attrib and name not in file.attrib:
+                    file.set(name, target)
+        for unit in root.iter("{*}trans-unit", "{*}segment", "trans-unit", "segment"):
+            self._add(unit)
+
+    def _add(self, unit: _Element) -> None:
+        from lxml import etree
+
+        source = _child(unit, "source")
+        target = _child(unit, "target")
+        if source is None or unit.get("translate") == "no":
+            return
+        if target is not None and "".join(map(str, target.itertext())).strip():
+            return
+        if target is None:
+            target = etree.Element(f"{self._namespace}target")
+            source.addnext(target)
+            target.tail = source.tail
+        if local_name(unit) == "trans-unit":
+            target.set("state", "translated")
+        self._fill(target, source)
+
+
+class TmxDocument(_XmlDocument):
+    """TMX: units without a translation get one."""
+
+    def __init__(self, data: bytes, source: str, target: str) -> None:
+        from lxml import etree
+
+        root = parse(data, "tmx")
+        super().__init__(root)
+        for unit in root.iter("tu"):
+            variants = {v.get(XML_LANG) or v.get("lang") or "": v for v in unit if local_name(v) == "tuv"}
+            own = next((v for code, v in variants.items() if code and match_rank(source, code)), None)
+            there = any(code and match_rank(target, code) for code in variants)
+            segment = _child(own, "seg") if own is not None else None
+            if there or own is None or segment is None:
+                continue
+            variant = etree.SubElement(unit, "tuv")
+            variant.set(XML_LANG, target)
+            self._fill(etree.SubElement(variant, "seg"), segment)
+
+
+def _texts(element: _Element) -> Iterator[Place]:
+    """The prose within an element, in order."""
+    if local_name(element) not in CODE and _is_text(element.text):
+        yield element.text or "", _setter(element, "text")
+    for node in element:
+        if isinstance(node.tag, str) and local_name(node) not in CODE:
+            yield from _texts(node)
+        if _is_text(node.tail):
+            yield node.tail or "", _setter(node, "tail")
+
+
+def _child(element: _Element, name: str) -> _Element | None:
+    return next((node for node in element if isinstance(node.tag, str) and local_name(node) == name), None)
+
+
+def _is_text(text: str | None) -> bool:
+    return text is not None and any(character.isalpha() for character in text)
+
+
+def _setter(node: Any, name: str) -> Callable[[str], None]:
+    return lambda text: setattr(node, name, text)

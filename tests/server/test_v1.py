@@ -1,0 +1,221 @@
+"""/v1: memories, segments, imports, fits, and translations that say where they come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import RunningServer  # type: ignore[import-not-found]
+from tiny import ENGLISH, GERMAN
+
+NEW = ("the green bird reads a book", "der grüne Vogel liest ein Buch")
+
+
+@pytest.fixture
+def memory(server: RunningServer) -> int:
+    """A fresh memory, deleted afterwards."""
+    made = server.http.post("/v1/memories", json={"name": "fresh"}).json()
+    yield made["id"]
+    server.http.delete(f"/v1/memories/{made['id']}")
+
+
+def translate(server: RunningServer, text: str, **more: object) -> dict:
+    answer = server.http.post("/v1/translate", json={"text": text, "source": "en", "target": "de", **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_an_added_example_changes_the_next_translation_and_a_removed_one_changes_it_back(
+    server: RunningServer, memory: int
+) -> None:
+    before = translate(server, NEW[0], memories=[memory])["translations"][0]["text"]
+    assert before != NEW[1]
+    added = server.http.post(f"/v1/memories/{memory}/segments", json={"source": NEW[0], "target": NEW[1]})
+    assert added.status_code == 201
+    after = translate(server, NEW[0], memories=[memory])["translations"][0]["text"]
+    assert after == NEW[1]
+    removed = server.http.delete(f"/v1/memories/{memory}/segments/{added.json()['id']}")
+    assert removed.json() == {"removed": added.json()["id"]}
+    assert translate(server, NEW[0], memories=[memory])["translations"][0]["text"] == before
+
+
+def test_a_comparison_marks_what_the_memory_changed_and_names_the_example(
+    server: RunningServer, memory: int
+) -> None:
+    segment = server.http.post(
+        f"/v1/memories/{memory}/segments", json={"source": NEW[0], "target": NEW[1]}
+    ).json()
+    answer = translate(server, NEW[0], memories=[memory], compare=True, explain=True)
+    (result,) = answer["translations"]
+    assert answer["method"] == "kster"
+    assert answer["memories"] == [{"id": memory, "name": "fresh", "pair": "en-de"}]
+    assert [word["text"] for word in result["words"]] == NEW[1].split()
+    assert [result["text"][w["start"] : w["end"]] for w in result["words"]] == NEW[1].split()
+    assert any(word["changed"] for word in result["words"])
+    assert result["base"]["text"] != result["text"]
+    assert all("changed" in word for word in result["base"]["words"])
+    strongest = max(result["words"], key=lambda word: word["mixing_weight"])
+    assert 0 < strongest["mixing_weight"] <= 1
+    assert strongest["segments"][0]["segment"] == segment["id"]
+    assert strongest["segments"][0]["memory"]["id"] == memory
+    assert strongest["tokens"][0]["examples"][0]["target"] == NEW[1]
+
+
+def test_without_memories_the_base_model_answers(server: RunningServer) -> None:
+    answer = translate(server, ENGLISH[0], memories=[], compare=True)
+    assert answer["method"] == "base"
+    assert answer["smoother"] is None
+    assert not any(word["changed"] for word in answer["translations"][0]["words"])
+
+
+def test_segments_are_listed_searched_edited_and_removed(server: RunningServer, memory: int) -> None:
+    url = f"/v1/memories/{memory}/segments"
+    for source, target in zip(ENGLISH[:5], GERMAN[:5], strict=True):
+        server.http.post(url, json={"source": source, "target": target})
+    page = server.http.get(url, params={"limit": 2, "offset": 1}).json()
+    assert page["total"] == 5
+    assert [s["source"] for s in page["segments"]] == ENGLISH[1:3]
+    newest = server.http.get(url, params={"limit": 2, "newest": True}).json()
+    assert [s["source"] for s in newest["segments"]] == [ENGLISH[4], ENGLISH[3]]
+    found = server.http.get(url, params={"query": "WASSERTANK"}).json()
+    assert [s["source"] for s in found["segments"]] == [ENGLISH[2]]
+    old = found["segments"][0]["id"]
+    edited = server.http.put(f"{url}/{old}", json={"source": ENGLISH[2], "target": GERMAN[3]}).json()
+    assert edited["target"] == GERMAN[3]
+    assert edited["id"] != old
+    assert server.http.get(f"{url}/{old}").status_code == 404
+    assert server.http.get(url).json()["total"] == 5
+    assert server.http.delete(f"{url}/{old}").status_code == 404
+
+
+def test_an_upload_is_imported_in_the_background_and_reports_every_unit(
+    server: RunningServer, memory: int, tmp_path: Path
+) -> None:
+    rows = ["source\ttarget", *(f"{s}\t{t}" for s, t in zip(ENGLISH, GERMAN, strict=True)), "only one side\t"]
+    rows.append(f"{ENGLISH[0]}\t{GERMAN[0]}")
+    answer = server.http.post(
+        f"/v1/memories/{memory}/import", files={"file": ("mine.tsv", "\n".join(rows).encode())}
+    )
+    assert answer.status_code == 202, answer.text
+    job = server.finished(answer.json())
+    assert job["state"] == "done", job
+    result = job["result"]
+    assert (result["added"], result["duplicates"], result["rejected"]) == (len(ENGLISH), 1, 1)
+    assert result["rejections"][0]["file"] == "mine.tsv"
+    assert result["rejections"][0]["line"] == 14
+    assert server.http.get(f"/v1/memories/{memory}").json()["segments"] == len(ENGLISH)
+    exported = server.http.get(f"/v1/memories/{memory}/export", params={"format": "tsv"})
+    assert GERMAN[-1] in exported.text
+    assert not list((server.data / "uploads").iterdir())
+
+
+def test_a_broken_file_changes_nothing_and_says_why(server: RunningServer, memory: int) -> None:
+    broken = b"<tmx version='1.4'><header srclang='en'/><body><tu><tuv xml:lang='en'><seg>a</seg>"
+    answer = server.http.post(f"/v1/memories/{memory}/import", files={"file": ("broken.tmx", broken)})
+    job = server.finished(answer.json())
+    assert job["state"] == "failed"
+    assert "broken.tmx" in job["error"]
+    assert "nothing was imported" in job["error"]
+    assert str(server.data) not in json.dumps(job)
+    assert server.http.get(f"/v1/memories/{memory}").json()["segments"] == 0
+
+
+def test_an_unknown_kind_of_file_is_refused_at_once(server: RunningServer, memory: int) -> None:
+    answer = server.http.post(f"/v1/memories/{memory}/import", files={"file": ("notes.doc", b"x")})
+    assert answer.status_code == 400
+    assert ".tmx" in answer.json()["error"]
+
+
+def test_a_fit_shows_its_curve_while_it_runs(server: RunningServer, memory: int) -> None:
+    rows = "\n".join(f"{s} {n}\t{t} {n}" for n in range(4) for s, t in zip(ENGLISH, GERMAN, strict=True))
+    upload = {"file": ("more.tsv", f"source\ttarget\n{rows}".encode())}
+    server.finished(server.http.post(f"/v1/memories/{memory}/import", files=upload).json())
+    answer = server.http.post(f"/v1/memories/{memory}/fit", json={"steps": 60, "max_tokens": 2000})
+    assert answer.status_code == 202, answer.text
+    seen = []
+    with server.http.stream("GET", f"/v1/jobs/{answer.json()['id']}/events") as events:
+        assert events.headers["content-type"].startswith("text/event-stream")
+        for line in events.iter_lines():
+            if line.startswith("data: "):
+                seen.append(json.loads(line.removeprefix("data: ")))
+    last = seen[-1]
+    assert last["state"] == "done", last
+    assert len(last["curve"]) >= 2
+    assert {"step", "train_loss", "dev_nll"} <= last["curve"][0].keys()
+    assert last["result"]["dev"]["tokens"] > 0
+    assert server.http.get(f"/v1/memories/{memory}").json()["pairs"][0]["fitted"] is True
+    assert translate(server, ENGLISH[0], memories=[memory])["smoother"] == "memory"
+    jobs = server.http.get(f"/v1/memories/{memory}/jobs").json()
+    assert [job["kind"] for job in jobs] == ["fit", "import"]
+
+
+def test_a_mistaken_fit_is_refused_at_once(server: RunningServer, memory: int) -> None:
+    answer = server.http.post(f"/v1/memories/{memory}/fit", json={"kernel": "round"})
+    assert answer.status_code == 400
+    assert "laplacian" in answer.json()["error"]
+
+
+def test_memories_are_renamed_switched_off_and_deleted(server: RunningServer, memory: int) -> None:
+    server.http.post(f"/v1/memories/{memory}/segments", json={"source": NEW[0], "target": NEW[1]})
+    assert translate(server, NEW[0])["translations"][0]["text"] == NEW[1]
+    edited = server.http.patch(f"/v1/memories/{memory}", json={"name": "renamed", "automatic": False}).json()
+    assert (edited["name"], edited["automatic"]) == ("renamed", False)
+    assert translate(server, NEW[0])["translations"][0]["text"] != NEW[1]
+    assert server.http.delete(f"/v1/memories/{memory}").json() == {"deleted": memory}
+    assert server.http.get(f"/v1/memories/{memory}").status_code == 404
+    assert not (server.data / "memories" / str(memory)).exists()
+
+
+def test_a_memory_of_the_command_line_is_not_deleted_here(server: RunningServer, shared_memory: Path) -> None:
+    (shared,) = [m for m in server.http.get("/v1/memories").json() if m["shared"]]
+    assert shared["name"] == shared_memory.name
+    assert shared["segments"] >= 2
+    assert server.http.delete(f"/v1/memories/{shared['id']}").status_code == 403
+    assert shared_memory.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/translate", b"{"),
+        ("POST", "/v1/translate", b"[]"),
+        ("POST", "/v1/translate", b'{"text": 1, "source": "en", "target": "de"}'),
+        ("POST", "/v1/translate", b'{"text": "a", "source": "en", "target": "xx"}'),
+        ("POST", "/v1/translate", b'{"text": "a", "source": "en", "target": "de", "beam": 1000}'),
+        ("POST", "/v1/memories", b'{"name": "  "}'),
+        ("POST", "/v1/memories", b"\xff\xfe"),
+        ("GET", "/v1/memories/x", b""),
+        ("GET", "/v1/memories/1/segments?limit=100000", b""),
+        ("POST", "/v1/memories/1/import", b"no form"),
+    ],
+)
+def test_malformed_requests_get_a_reason(server: RunningServer, method: str, path: str, body: bytes) -> None:
+    answer = server.http.request(method, path, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400, answer.text
+    assert len(answer.json()["error"]) > 10
+
+
+def test_what_is_not_there_is_404(server: RunningServer) -> None:
+    for path in ("/v1/memories/999", "/v1/memories/999/segments", "/v1/jobs/none", "/nothing"):
+        answer = server.http.get(path)
+        assert answer.status_code == 404
+        assert "error" in answer.json()
+
+
+def test_the_server_describes_itself(server: RunningServer) -> None:
+    status = server.http.get("/v1/status").json()
+    assert status["pairs"][0] | {"model": ""} == {
+        "pair": "en-de",
+        "source": "en",
+        "target": "de",
+        "source_name": "English",
+        "target_name": "German",
+        "model": "",
+    }
+    assert server.http.get("/v1/stats").json()["segments"] >= 2
+    assert "/v1/translate" in server.http.get("/openapi.json").json()["paths"]
+    metrics = server.http.get("/metrics").text
+    assert 'kster_requests_total{route="/v1/status",status="200"}' in metrics
+    assert "<html" in server.http.get("/").text
