@@ -139,14 +139,14 @@ def show_change(translator: Translator, before: str, adapted: Translation, refer
         from_memory = i in changed and decided.memory_share > 0.5
         line.append(" " if word.after_space else "", style="not dim")
         line.append(word.text, style="not dim bold green" if from_memory else "not dim")
-        if from_memory:
+        if from_memory and len(word.text) > 3:  # articles and the like teach nobody anything
             teachers = [e for e in decided.examples if e.token == decided.token]
             best = max(teachers, key=lambda example: example.weight)
             learned.setdefault(f"#{best.segment} {best.source} → {best.target}", word.text)
     console.print(line)
     console.print(f"[dim]wanted[/]   {reference}")
     for segment, word in list(learned.items())[:3]:
-        console.print(f"         [green]{word}[/] [dim]learned from {segment}[/]")
+        console.print(f"         [green]{word}[/] [dim]learned from {segment}[/]", soft_wrap=True)
     console.print()
 
 
