@@ -9,6 +9,7 @@ import typer
 from kster import __version__
 from kster.cli import (
     evaluate_command,
+    experiment_command,
     fit_commands,
     import_command,
     keys_commands,
@@ -52,5 +53,6 @@ app.command("tune")(fit_commands.tune)
 app.command("score")(score_command.score)
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("train")(train_command.train)
+app.command("experiment")(experiment_command.experiment)
 app.command("serve")(serve_commands.serve)
 app.add_typer(keys_commands.app, name="keys")

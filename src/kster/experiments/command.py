@@ -1,0 +1,133 @@
+"""What both command lines do with a request."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kster.errors import KsterError
+from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
+from kster.experiments.preparation import PREPARATIONS, original
+from kster.experiments.run import experiment_names, needed_data, run
+from kster.experiments.scale import FULL, QUICK, Scale
+from kster.experiments.stages import Clock, OutOfTime
+
+
+@dataclass(slots=True)
+class Request:
+    """name: an experiment or "all"; model: one base model for each direction; the rest as the options say."""
+
+    name: str
+    data: Path
+    model: list[str]
+    out: Path
+    cache: Path | None = None
+    stage: str = "both"
+    quick: bool = False
+    device: str = "auto"
+    max_seconds: float | None = None
+    unseen: list[str] = field(default_factory=list)
+    list_data: bool = False
+    pack: Path | None = None
+
+    @property
+    def names(self) -> list[str]:
+        known = experiment_names()
+        if self.name not in (*known, "all"):
+            raise KsterError(f"experiment {self.name!r} is unknown; accepted: {', '.join(known)}, all")
+        return known if self.name == "all" else [self.name]
+
+    @property
+    def scale(self) -> Scale:
+        return QUICK if self.quick else FULL
+
+    @property
+    def cache_directory(self) -> Path:
+        return self.cache or self.out / "cache"
+
+    @property
+    def made(self) -> Path:
+        """Where text made before a run is kept; a quick run's must not pass for a full one's."""
+        return self.cache_directory / f"data-{self.scale.name}"
+
+
+def carry_out(request: Request) -> bool:
+    """False when the time was over before everything was done; the same request continues."""
+    names = request.names
+    if request.list_data:
+        _list(request, names)
+    elif request.pack is not None:
+        _pack(request, names, request.pack)
+    else:
+        if request.stage in ("run", "both") and not _run(request, names):
+            return False
+        if request.stage in ("report", "both"):
+            _report(request, names)
+    return True
+
+
+def _run(request: Request, names: list[str]) -> bool:
+    from kster.experiments.pipeline import Pipeline
+
+    if not request.model:
+        raise KsterError(
+            "--model is missing: the base model to experiment with; repeat it for both directions"
+        )
+    clock = Clock(request.max_seconds)
+    try:
+        for model in request.model:
+            pipeline = Pipeline(
+                model,
+                request.data,
+                request.out,
+                request.cache_directory,
+                made=request.made,
+                device=request.device,
+                clock=clock,
+            )
+            for name in names:
+                if name in PREPARATIONS:
+                    PREPARATIONS[name](pipeline.corpora, request.scale)
+                run(name, pipeline, request.scale, tuple(request.unseen))
+            pipeline.close()
+    except OutOfTime:
+        print("out of time; what is finished is kept, the same command continues", file=sys.stderr)
+        return False
+    return True
+
+
+def _report(request: Request, names: list[str]) -> None:
+    from kster.experiments.report import finished, report
+
+    wanted = [name for name in names if name in finished(request.out)] if request.name == "all" else names
+    if not wanted:
+        raise KsterError(f"{request.out}: no results here; run the experiments first (--stage run)")
+    print(report(wanted, request.data, request.out))
+
+
+def _list(request: Request, names: list[str]) -> None:
+    """The files the experiments read, one a line."""
+    corpora = Corpora(request.data, LANGUAGES)
+    slices = {original(slice) for name in names for slice in _slices(request, name)}
+    for path in sorted({path for slice in slices for path in corpora.files(slice)}):
+        print(path)
+
+
+def _pack(request: Request, names: list[str], destination: Path) -> None:
+    """What the experiments read, in both directions, text made for them included."""
+    slices = dict.fromkeys(slice for name in names for slice in _slices(request, name))
+    for direction in (LANGUAGES, (LANGUAGES[1], LANGUAGES[0])):
+        corpora = Corpora(request.data, direction, made=request.made)
+        for name in names:
+            for path in PREPARATIONS[name](corpora, request.scale) if name in PREPARATIONS else ():
+                copy = destination / path.parent.name / path.name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                print(shutil.copyfile(path, copy))
+    for path in pack(corpora, slices, destination):
+        print(path)
+
+
+def _slices(request: Request, name: str) -> list[Slice]:
+    return needed_data(name, request.scale, tuple(request.unseen))

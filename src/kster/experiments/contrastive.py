@@ -1,0 +1,210 @@
+"""Contrastive translation pairs: a reference, and the same with the wrong sense of one word.
+
+ContraWSD's files are read as they are (`<data>/wsd/contrawsd.<direction>.json`). Without one, a set is built
+from the corpora:
+
+1. Words of the training text are linked by co-occurrence: a target word t belongs to a source word s when it
+   stands in a good share of the pairs with s, and s in a good share of those with t.
+2. A source word is ambiguous when it has two such target words of different stems that hardly ever stand in
+   the same pair.
+3. Each test pair with the ambiguous word once, one of its translations once and the other not at all gives
+   an example; the contrastive translation has the other in its place.
+
+Of all examples, each domain takes those most like its own text by sentence embedding.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kster.errors import KsterError
+from kster.experiments.data import Corpora, Pairs, Slice
+from kster.experiments.embeddings import embed, method
+from kster.experiments.scale import Scale
+from kster.experiments.stages import read_json, write_json
+from kster.experiments.tables import DOMAINS, NEWS_TRAIN, memory_slice, test_slice
+
+TEXT = 20_000  # pairs of each corpus that senses are learned from
+LEAST_SEEN = 15  # pairs with a source word
+SHARE_OF_SOURCE, SHARE_OF_TARGET = (
+    0.12,
+    0.4,
+)  # of the pairs with s that have t, and of those with t that have s
+TOGETHER = 0.1  # at most this share of the rarer sense's pairs has the other one, too
+LEAST_LETTERS = 4
+SAME_STEM = 4  # words that begin alike for so many letters are forms of one word
+DOMAIN_SENTENCES = 500  # that stand for a domain
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One example; word: the ambiguous source word, sense: its right translation."""
+
+    source: str
+    reference: str
+    contrastive: tuple[str, ...]
+    word: str = ""
+    sense: str = ""
+
+
+def read_contrawsd(path: Path) -> list[Contrast]:
+    """A list of objects with source, reference and errors, each error with a contrastive translation."""
+    try:
+        return [
+            Contrast(
+                entry["source"],
+                entry["reference"],
+                tuple(error["contrastive"] for error in entry["errors"]),
+                entry.get("ambig word", ""),
+                entry.get("sense", entry.get("original translation", "")),
+            )
+            for entry in json.loads(path.read_text(encoding="utf-8"))
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise KsterError(
+            f"{path}: not in ContraWSD's format ({type(error).__name__}: {error}); expected a JSON list of "
+            "objects with source, reference and errors (each with contrastive)"
+        ) from None
+
+
+# Building a set ------------------------------------------------------------------------------------------
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.findall(r"[^\W\d_]+", text) if len(word) >= LEAST_LETTERS]
+
+
+def find_senses(pairs: Iterable[tuple[str, str]], least: int = LEAST_SEEN) -> dict[str, list[str]]:
+    """Ambiguous source words (in lower case) and their translations, most frequent first."""
+    bags = [(sorted(set(_words(s.lower()))), sorted(set(_words(t)))) for s, t in pairs]
+    sources = Counter(word for source, _ in bags for word in source)
+    targets = Counter(word for _, target in bags for word in target)
+    linked: Counter[tuple[str, str]] = Counter()
+    for source, target in bags:
+        linked.update(
+            product(
+                [s for s in source if sources[s] >= least], [t for t in target if targets[t] * 4 >= least]
+            )
+        )
+    candidates: dict[str, list[str]] = defaultdict(list)
+    for (s, t), count in linked.most_common():
+        if count >= SHARE_OF_SOURCE * sources[s] and count >= SHARE_OF_TARGET * targets[t] and s != t.lower():
+            candidates[s].append(t)
+    wanted = {s: ts for s, ts in candidates.items() if len(ts) > 1}
+    together: Counter[tuple[str, str, str]] = Counter()
+    for source, target in bags:
+        present = set(target)
+        for s in source:
+            together.update(
+                (s, *pair) for pair in combinations((t for t in wanted.get(s, ()) if t in present), 2)
+            )
+    return _apart(wanted, linked, together)
+
+
+def _apart(
+    candidates: dict[str, list[str]],
+    linked: Counter[tuple[str, str]],
+    together: Counter[tuple[str, str, str]],
+) -> dict[str, list[str]]:
+    """Keep translations that are not forms of one word and stand for one another."""
+    senses = {}
+    for s, ts in candidates.items():
+        kept: list[str] = []
+        for t in ts:
+            rivals = all(
+                t.lower()[:SAME_STEM] != other.lower()[:SAME_STEM]
+                and together[s, other, t] <= TOGETHER * min(linked[s, t], linked[s, other])
+                for other in kept
+            )
+            if rivals:
+                kept.append(t)
+        if len(kept) > 1:
+            senses[s] = kept
+    return senses
+
+
+def build_contrasts(pairs: Iterable[tuple[str, str]], senses: dict[str, list[str]]) -> list[Contrast]:
+    contrasts = []
+    for source, reference in pairs:
+        words, targets = Counter(_words(source.lower())), Counter(_words(reference))
+        for word in sorted(set(words) & senses.keys()):
+            present = [t for t in senses[word] if targets[t]]
+            if words[word] == 1 and len(present) == 1 and targets[present[0]] == 1:
+                right = present[0]
+                pattern = re.compile(rf"(?<!\w){re.escape(right)}(?!\w)")
+                wrong = tuple(pattern.sub(other, reference) for other in senses[word] if other != right)
+                contrasts.append(Contrast(source, reference, wrong, word, right))
+    return contrasts
+
+
+# Choosing what is like a domain --------------------------------------------------------------------------
+
+
+def select(contrasts: Sequence[Contrast], domain: Pairs, count: int, english: int) -> list[Contrast]:
+    """The examples most like the domain's text. english: which side of a pair is English, 0 or 1."""
+    texts = [(c.source, c.reference)[english] for c in contrasts]
+    own = [pair[english] for pair in domain[:DOMAIN_SENTENCES]]
+    vectors = embed([*texts, *own])  # (n + m, d)
+    centre = vectors[len(texts) :].mean(axis=0)  # (d,)
+    likeness = vectors[: len(texts)] @ centre  # (n,)
+    return [contrasts[i] for i in np.argsort(-likeness, kind="stable")[:count]]
+
+
+def selected_file(corpora: Corpora) -> Path:
+    """Where the chosen examples are: with the data if they were packed, else among what was made."""
+    name = f"selected.{'-'.join(corpora.direction)}.json"
+    packed = corpora.root / "wsd" / name
+    return packed if packed.is_file() else corpora.made / "wsd" / name
+
+
+def prepare(corpora: Corpora, scale: Scale) -> Path:
+    """Make the file of chosen examples if there is none yet."""
+    path = selected_file(corpora)
+    if path.is_file():
+        return path
+    given = corpora.root / "wsd" / f"contrawsd.{'-'.join(corpora.direction)}.json"
+    if given.is_file():
+        contrasts, origin = read_contrawsd(given), given.name
+    else:
+        senses = find_senses(corpora.pairs(*text_slices(scale)))
+        tests = [test_slice(name, scale) for name in ("general", *DOMAINS)]
+        contrasts = build_contrasts(corpora.pairs(*(Slice(t.corpus, t.split) for t in tests)), senses)
+        origin = f"{len(senses)} ambiguous words of the corpora"
+    if not contrasts:
+        raise KsterError(
+            f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
+        )
+    english = corpora.direction.index("en")
+    chosen: dict[str, Any] = {}
+    for domain in DOMAINS:
+        own = corpora.pairs(memory_slice(domain, scale).at_most(DOMAIN_SENTENCES))
+        chosen[domain] = [asdict(c) for c in select(contrasts, own, scale.contrasts, english)]
+    write_json(path, {"origin": origin, "pool": len(contrasts), "embeddings": method(), "domains": chosen})
+    return path
+
+
+def read_selected(corpora: Corpora) -> dict[str, Any]:
+    data = read_json(selected_file(corpora))
+    for domain, entries in data["domains"].items():
+        data["domains"][domain] = [
+            Contrast(**(entry | {"contrastive": tuple(entry["contrastive"])})) for entry in entries
+        ]
+    return data
+
+
+def text_slices(scale: Scale) -> list[Slice]:
+    """What senses are learned from."""
+    most = TEXT if scale.memory is None else min(TEXT, 40 * scale.memory)
+    return [
+        slice.at_most(most)
+        for slice in (NEWS_TRAIN, Slice("koran", "train"), Slice("it", "train"), Slice("law", "dev", 1_500))
+    ]

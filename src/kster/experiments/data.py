@@ -1,0 +1,131 @@
+"""The corpora of a data directory, `<corpus>/<split>.<language>.xz`, and the slices experiments take."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from kster.errors import KsterError
+from kster.training.corpus import read_lines, read_parallel
+
+Pairs = list[tuple[str, str]]
+
+LANGUAGES = ("en", "de")
+LONGEST_TO_FIT = 480  # bytes; shorter than any model's limit in tokens, whatever its vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Consecutive lines of a corpus: `count` pairs from line `first` on, or all that follow."""
+
+    corpus: str
+    split: str
+    count: int | None = None
+    first: int = 0
+
+    def __str__(self) -> str:
+        end = "" if self.count is None else str(self.first + self.count)
+        return f"{self.corpus}/{self.split}[{self.first or ''}:{end}]"
+
+    def at_most(self, count: int | None) -> Slice:
+        """The beginning of this slice."""
+        if count is None or (self.count is not None and self.count <= count):
+            return self
+        return Slice(self.corpus, self.split, count, self.first)
+
+
+class Corpora:
+    """Line-aligned text in both languages, read in one direction.
+
+    made: where text that experiments make themselves (noise) is kept, if it did not come with the data.
+    """
+
+    def __init__(self, root: Path, direction: tuple[str, str], made: Path | None = None) -> None:
+        self.root, self.direction = root, direction
+        self.made = made or root
+        if not root.is_dir():
+            raise KsterError(f"{root}: no such data directory; expected <corpus>/<split>.<language>.xz in it")
+
+    def file(self, corpus: str, split: str, language: str) -> Path:
+        """The file of one side, compressed or not."""
+        name = f"{split}.{language}"
+        for root in (self.root, self.made):
+            for ending in (".xz", ".gz", ""):
+                path = root / corpus / (name + ending)
+                if path.is_file():
+                    return path
+        place = self.root / corpus / name
+        raise KsterError(f"{place}.xz: no such file; nor {place}.gz, nor {place}; the experiment needs it")
+
+    def has(self, slice: Slice) -> bool:
+        try:
+            self.files(slice)
+        except KsterError:
+            return False
+        return True
+
+    def files(self, slice: Slice) -> list[Path]:
+        return [self.file(slice.corpus, slice.split, language) for language in sorted(LANGUAGES)]
+
+    def pairs(self, *slices: Slice) -> Pairs:
+        """All pairs of these slices, in order, in the direction of translation."""
+        return [pair for slice in slices for pair in self._read(slice)]
+
+    def fitting_pairs(self, *slices: Slice) -> Pairs:
+        """The pairs that any model reads whole, for fitting and tuning."""
+        return [
+            (source, target)
+            for source, target in self.pairs(*slices)
+            if 0 < len(source.encode()) <= LONGEST_TO_FIT and 0 < len(target.encode()) <= LONGEST_TO_FIT
+        ]
+
+    def _read(self, slice: Slice) -> Pairs:
+        source, target = (self.file(slice.corpus, slice.split, language) for language in self.direction)
+        end = None if slice.count is None else slice.first + slice.count
+        return list(_lines(source, target, end))[slice.first :]
+
+
+@lru_cache(maxsize=4)
+def _lines(source: Path, target: Path, end: int | None) -> tuple[tuple[str, str], ...]:
+    if end is None:
+        return tuple(read_parallel(source, target))
+    # Both sides by themselves: only a whole file can be checked for being line-aligned.
+    sides = []
+    for path in (source, target):
+        lines: list[str] = []
+        for line in read_lines(path):
+            if len(lines) == end:
+                break
+            lines.append(line)
+        sides.append(lines)
+    return tuple(zip(*sides, strict=True))
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """A text file, compressed if its name says so; whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    content = "".join(line + "\n" for line in lines).encode()
+    part.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
+    part.replace(path)
+
+
+def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[Path]:
+    """Copy what the slices need, and no more, to a smaller data directory; returns the files written."""
+    ends: dict[tuple[str, str], int | None] = {}
+    for slice in slices:
+        end = None if slice.count is None else slice.first + slice.count
+        place = (slice.corpus, slice.split)
+        known = ends.get(place, 0)
+        ends[place] = None if end is None or known is None else max(end, known)
+    written = []
+    for (corpus, split), end in sorted(ends.items()):
+        pairs = corpora.pairs(Slice(corpus, split, end))
+        for side, language in enumerate(corpora.direction):
+            path = destination / corpus / f"{split}.{language}.xz"
+            write_lines(path, (pair[side] for pair in pairs))
+            written.append(path)
+    return written

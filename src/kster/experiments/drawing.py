@@ -1,0 +1,196 @@
+"""From scores and statistics to the figures and further tables of each experiment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kster.experiments import plots
+from kster.experiments.bleu import corpus_bleu
+from kster.experiments.data import Corpora, Slice
+from kster.experiments.paper import paper_value
+from kster.experiments.parts_of_speech import shares
+from kster.experiments.scoring import ScoredTable
+from kster.experiments.sections import Section, TextTable
+from kster.experiments.stages import read_json
+
+WINDOWS = 10  # parts of a document in the curve of quality over time
+
+Draw = Callable[[Section, "ScoredTable | None", dict[str, Any], Path, Path], None]
+"""Adds to a section: its scores (if translations were scored), the run's result, data and out directory."""
+
+
+def bars_of(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
+    """Every row a series, every column that we have a group."""
+    if scored is None:
+        return
+    columns = [c for c in scored.columns if any(scored.bleu(row, c) is not None for row in scored.rows)]
+    rows = [row for row in scored.rows if any(scored.bleu(row, c) is not None for c in columns)]
+    series = {row: [scored.bleu(row, column) for column in columns] for row in rows}
+    name = result["experiment"]
+    section.figures[name] = plots.bars(f"{name}, {section.direction}", columns, series, "BLEU")
+
+
+def tradeoff(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
+    """General against domain quality, one point for each system."""
+    assert scored is not None
+    named: dict[str, list[tuple[float, float, str]]] = {}
+    for row in scored.rows:
+        general, specific = scored.bleu(row, "general"), scored.bleu(row, "average specific")
+        if general is None or specific is None:
+            continue
+        grid = re.fullmatch(r"kNN-MT σ=(\S+)‖q‖² λ=(\S+)", row)
+        name = "kNN-MT, grid (σ, λ)" if grid else "kNN-MT, tuned" if row == "kNN-MT" else row
+        label = f"{grid[1]}, {grid[2]}" if grid else ""
+        named.setdefault(name, []).append((general, specific, label))
+    title = f"General and domain quality, {section.direction}"
+    section.figures["tradeoff"] = plots.points(title, named, "general BLEU", "average domain BLEU")
+
+
+def k(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
+    assert scored is not None
+    series: dict[str, tuple[list[float], list[float]]] = {}
+    for row in scored.rows:
+        method, number = row.split(" k=")
+        for column in ("average DAMT", "average MDMT"):
+            value = scored.bleu(row, column)
+            if value is not None:
+                xs, ys = series.setdefault(f"{method}, {column.removeprefix('average ')}", ([], []))
+                xs.append(float(number))
+                ys.append(value)
+    title = f"Number of neighbours, {section.direction}"
+    section.figures["k"] = plots.lines(title, series, "k", "average BLEU", log_x=True)
+
+
+def kernels(section: Section, scored: ScoredTable | None, result: dict[str, Any], a: Path, b: Path) -> None:
+    """BLEU as bars, and the distributions of σ and λ of both kernels."""
+    bars_of(section, scored, result, a, b)
+    section.data["spread"] = result["statistics"]
+    for kernel, columns in result["statistics"].items():
+        for what, sign in (("bandwidth", "σ"), ("mixing_weight", "λ")):
+            drawn = {
+                column.removeprefix("mixed "): (found[what]["edges"], found[what]["counts"])
+                for column, found in columns.items()
+            }
+            title = f"{sign}, {kernel} kernel, mixed memory, {section.direction}"
+            section.figures[f"{what}-{kernel.lower()}"] = plots.histograms(title, drawn, sign)
+
+
+def speed(section: Section, _: ScoredTable | None, result: dict[str, Any], __: Path, ___: Path) -> None:
+    statistics = result["statistics"]
+    rows = [["memory", "entries", "base s", "kNN-MT / base", "KSTER / base"]]
+    series: dict[str, tuple[list[float], list[float]]] = {"kNN-MT": ([], []), "KSTER": ([], [])}
+    for row in statistics["rows"]:
+        seconds = row["seconds"]
+        cells = []
+        for name, (xs, ys) in series.items():
+            ratio = seconds[name] / seconds["Base"]
+            xs.append(row["entries"])
+            ys.append(ratio)
+            paper = paper_value("speed", section.direction, name, "time / base")
+            quoted = row["memory"] == "mixed" and paper is not None
+            cells.append(f"{ratio:.2f}" + (f" ({paper:.2f})" if quoted else ""))
+        rows.append([row["memory"], f"{row['entries']:,}", f"{seconds['Base']:.2f}", *cells])
+    notes = (
+        f"{statistics['sentences']} sentences on {statistics['device']}, the shortest of several times; "
+        "in brackets the paper's figure, for a memory of 172 million entries.",
+    )
+    title = f"speed, {section.direction} ({result['scale']})"
+    section.tables.append(TextTable(title, rows, notes))
+    section.data["speed"] = statistics
+    figure = plots.lines(title, series, "entries in the memory", "time / base", log_x=True)
+    section.figures["speed"] = figure
+
+
+def pos(section: Section, _: ScoredTable | None, result: dict[str, Any], __: Path, ___: Path) -> None:
+    by_domain = {
+        domain: shares(sentences, section.direction.split("-")[1])
+        for domain, sentences in result["statistics"].items()
+    }
+    tags = sorted({tag for found in by_domain.values() for tag in found})
+    rows = [["part of speech", *by_domain]]
+    for tag in tags:
+        cells = []
+        for found in by_domain.values():
+            decided, total = found.get(tag, (0, 0))
+            cells.append(f"{100 * decided / total:.1f} % of {total:,}" if total else "–")
+        rows.append([tag, *cells])
+    title = f"Words decided by the memory, {section.direction} ({result['scale']})"
+    note = "A word counts when one of its tokens is the memory's favourite but not the base model's."
+    section.tables.append(TextTable(title, rows, (note, "Parts of speech: HanTa.")))
+    section.data["pos"] = by_domain
+    series = {
+        domain: [100 * found[tag][0] / found[tag][1] if tag in found else None for tag in tags]
+        for domain, found in by_domain.items()
+    }
+    section.figures["pos"] = plots.bars(title, tags, series, "% of words")
+
+
+def wsd(section: Section, _: ScoredTable | None, result: dict[str, Any], __: Path, ___: Path) -> None:
+    statistics = result["statistics"]
+    rows = [["domain", "system", "examples", "accuracy %", "BLEU"]]
+    series: dict[str, list[float | None]] = {}
+    for row in statistics["rows"]:
+        figures = [f"{row['examples']:,}", f"{row['accuracy']:.1f}", f"{row['bleu']:.1f}"]
+        rows.append([row["domain"], row["system"], *figures])
+        series.setdefault(row["system"], []).append(row["accuracy"])
+    notes = (
+        f"Examples: {statistics['origin']}; {statistics['pool']:,} in all, each domain's chosen by "
+        f"{statistics['embeddings']} similarity.",
+        "BLEU as sacreBLEU computes it (13a, exponential smoothing), by our own counting.",
+    )
+    title = f"Word senses, {section.direction} ({result['scale']})"
+    section.tables.append(TextTable(title, rows, notes))
+    section.data["wsd"] = statistics
+    domains = list(dict.fromkeys(row["domain"] for row in statistics["rows"]))
+    section.figures["wsd"] = plots.bars(title, domains, series, "accuracy %")
+
+
+def online(
+    section: Section, scored: ScoredTable | None, result: dict[str, Any], data: Path, out: Path
+) -> None:
+    """Quality over the document, and over the size of a memory."""
+    source, target = section.direction.split("-")
+    corpora = Corpora(data, (source, target))
+    over_time: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for cell in result["cells"]:
+        lines, references = _texts(cell, corpora, out)
+        size = max(1, len(lines) // WINDOWS)
+        starts = range(0, len(lines) - size + 1, size)
+        scores = [corpus_bleu(lines[i : i + size], references[i : i + size]) for i in starts]
+        curve = ([float(i + size) for i in starts], scores)
+        over_time.setdefault(cell["column"], {})[cell["row"]] = curve
+    growth: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for cell in result["statistics"]["growth"]:
+        xs, ys = growth.setdefault(cell["column"], {}).setdefault(cell["row"], ([], []))
+        xs.append(cell["segments"])
+        ys.append(corpus_bleu(*_texts(cell, corpora, out)))
+    for domain, series in over_time.items():
+        title = f"Learning while translating, {domain}, {section.direction}"
+        section.figures[f"online-{domain}"] = plots.lines(title, series, "sentence", "BLEU of the last part")
+    for domain, series in growth.items():
+        title = f"Quality over memory size, {domain}, {section.direction}"
+        section.figures[f"size-{domain}"] = plots.lines(title, series, "segments", "BLEU", log_x=True)
+        sizes = next(iter(series.values()))[0]
+        rows = [["smoother", *(f"{size:,.0f}" for size in sizes)]]
+        rows += [[name, *(f"{score:.1f}" for score in scores)] for name, (_, scores) in series.items()]
+        section.tables.append(TextTable(title + " (segments)", rows))
+    section.data["online"] = {"over_time": over_time, "growth": growth}
+
+
+def _texts(cell: dict[str, Any], corpora: Corpora, out: Path) -> tuple[list[str], list[str]]:
+    references = [target for _, target in corpora.pairs(Slice(**cell["test"]))]
+    return read_json(out / cell["translation"])["lines"], references
+
+
+DRAWINGS: dict[str, Draw] = {
+    "tradeoff": tradeoff,
+    "k": k,
+    "kernels": kernels,
+    "speed": speed,
+    "pos": pos,
+    "wsd": wsd,
+    "online": online,
+}

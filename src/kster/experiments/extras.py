@@ -1,0 +1,33 @@
+"""Experiments, or parts of them, that are more than a table of translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kster.experiments.data import Slice
+from kster.experiments.online import online, online_reads
+from kster.experiments.pipeline import Pipeline
+from kster.experiments.scale import Scale
+from kster.experiments.speed import speed, speed_reads
+from kster.experiments.spread import decided_words, decided_words_reads, spread
+from kster.experiments.wsd import wsd, wsd_reads
+
+Extra = Callable[[Pipeline, Scale], dict[str, Any]]
+"""Returns what goes into the run's result: "statistics", and "cells" where translations are to be scored."""
+
+EXTRAS: dict[str, Extra] = {
+    "kernels": spread,
+    "speed": speed,
+    "pos": decided_words,
+    "wsd": wsd,
+    "online": online,
+}
+
+READS: dict[str, Callable[[Scale], Iterable[Slice]]] = {
+    "speed": speed_reads,
+    "pos": decided_words_reads,
+    "wsd": wsd_reads,
+    "online": online_reads,
+}
+"""The text these read, apart from that of a table of the same name."""

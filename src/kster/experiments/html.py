@@ -1,0 +1,50 @@
+"""One page that holds everything: tables, figures and how they were made; it loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from kster.experiments.plots import svg_text
+from kster.experiments.sections import Section, TextTable
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
+       color: #222; background: #fff }
+h1 { font-size: 1.6rem } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
+h3 { margin: 1.5rem 0 .3rem }
+.wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
+th:first-child, td:first-child { text-align: left } small, li { color: #555; font-size: .85rem }
+figure { margin: 1rem 0 } svg { max-width: 100%; height: auto } code { font-size: .8rem }
+"""
+
+
+def page(title: str, experiments: Sequence[tuple[str, str, Sequence[Section]]]) -> str:
+    """experiments: (name, what it shows, its sections)."""
+    body = [f"<h1>{escape(title)}</h1>", "<p>In brackets: the paper's figure for the same cell.</p>"]
+    if len(experiments) > 1:
+        links = (f'<a href="#{escape(name)}">{escape(name)}</a>' for name, _, _ in experiments)
+        body.append(f"<p>{' · '.join(links)}</p>")
+    for name, summary, sections in experiments:
+        body.append(f'<h2 id="{escape(name)}">{escape(name)}</h2><p>{escape(summary)}</p>')
+        for section in sections:
+            body += [_table(table) for table in section.tables]
+            body += [f"<figure>{svg_text(figure)}</figure>" for figure in section.figures.values()]
+    content = "\n".join(body)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n{content}\n</body></html>\n"
+    )
+
+
+def _table(table: TextTable) -> str:
+    heading, *rows = table.rows
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    return (
+        f'<h3>{escape(table.title)}</h3><div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div><ul>{notes}</ul>"
+    )

@@ -1,0 +1,263 @@
+"""One pipeline under all experiments: memories, fits, tunings and translations, each made once.
+
+    cache/<direction>/memories/…   keys; large, stay where they were made
+    cache/<direction>/lookups/…    force-decoded tokens and their neighbours, shared by fits
+    cache/<direction>/fits/…       smoothers
+    cache/<direction>/tunings/…    kNN-MT's likelihood over its grid
+    out/translations/<direction>/… what the report reads; small
+
+A stage's name is a digest of everything that decides its result, so a changed setting is a new stage and a
+rerun finds the old ones. A kill leaves a stage either whole or absent.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kster.errors import KsterError
+from kster.experiments.data import Corpora, Slice
+from kster.experiments.stages import Clock, digest, read_json, write_json
+from kster.formats import Pair
+from kster.memory import Memory
+from kster.model import BaseModel
+from kster.smoothing import FitSettings, Smoother, SmootherSettings, fit, tune
+from kster.smoothing.sweep import Trial
+from kster.translation import Translator
+
+IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpec:
+    """A memory by what is in it."""
+
+    name: str
+    slices: tuple[Slice, ...]
+
+    @property
+    def identity(self) -> list[str]:
+        return [str(slice) for slice in self.slices]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One way to translate: a model, perhaps a memory, and how to believe it.
+
+    model: a fine-tuned model's directory; None is the base model. smoother: fixed settings (kNN-MT) or the
+    directory of a fit.
+    """
+
+    model: Path | None = None
+    memory: MemorySpec | None = None
+    smoother: SmootherSettings | Path | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        smoother: Any = self.smoother
+        if isinstance(smoother, SmootherSettings):
+            smoother = smoother.to_json()
+        elif smoother is not None:
+            smoother = f"fit {smoother.name}"
+        return {
+            "model": None if self.model is None else self.model.parent.name,
+            "memory": None if self.memory is None else self.memory.identity,
+            "smoother": smoother,
+        }
+
+
+class Pipeline:
+    """The stages for one base model, that is, one direction."""
+
+    def __init__(
+        self,
+        model: str | Path,
+        data: Path,
+        out: Path,
+        cache: Path,
+        *,
+        made: Path | None = None,
+        device: str = "auto",
+        clock: Clock | None = None,
+        say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
+    ) -> None:
+        self.base = BaseModel.load(model, device=device)
+        self.languages = (_language(self.base.source_lang), _language(self.base.target_lang))
+        self.direction = "-".join(self.languages)
+        self.corpora = Corpora(data, self.languages, made=made or cache / "data")
+        self.out, self.clock, self.say, self.device = out, clock or Clock(), say, device
+        self.cache = cache / f"{self.direction}-{self.base.fingerprint[:8]}"
+        self._memory: tuple[list[str], Memory] | None = None
+        self._tuned_model: tuple[Path, BaseModel] | None = None
+
+    # Memories ----------------------------------------------------------------------------------------
+
+    def memory(self, spec: MemorySpec) -> Memory:
+        """The memory, built if need be. Only one is held open: keys of large ones fill a GPU."""
+        if self._memory is not None and self._memory[0] == spec.identity:
+            return self._memory[1]
+        self.close()
+        directory = self.cache / "memories" / f"{spec.name}-{digest(spec.identity)}"
+        if not directory.is_dir():
+            self._build(spec, directory)
+        self._memory = (spec.identity, Memory.open(directory, self.base))
+        return self._memory[1]
+
+    def _build(self, spec: MemorySpec, directory: Path) -> None:
+        part = directory.with_name(directory.name + ".part")
+        progress = part.with_name(part.name + ".json")  # how many pairs are in for certain
+        if not progress.is_file():
+            shutil.rmtree(part, ignore_errors=True)
+            part.parent.mkdir(parents=True, exist_ok=True)
+            Memory.create(part, self.base).close()
+            write_json(progress, 0)
+        pairs = self.corpora.pairs(*spec.slices)
+        with Memory.open(part, self.base) as memory:
+            for first in range(read_json(progress), len(pairs), IMPORT_AT_ONCE):
+                self.clock.check()
+                chunk = pairs[first : first + IMPORT_AT_ONCE]
+                # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
+                memory.import_pairs(Pair(source, target) for source, target in chunk)
+                write_json(progress, first + len(chunk))
+                self.say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
+        part.rename(directory)
+        progress.unlink()
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory[1].close()
+            self._memory = None
+
+    # Smoothers ---------------------------------------------------------------------------------------
+
+    def fit(
+        self, spec: MemorySpec, settings: FitSettings, dev: Sequence[Slice], general: Sequence[Slice] = ()
+    ) -> Path:
+        """The directory of a smoother fitted to a memory; stopped by `dev` (and held-out `general`)."""
+        identity = {
+            "memory": spec.identity,
+            "settings": settings.to_json(),
+            "dev": [str(slice) for slice in dev],
+            "general": [str(slice) for slice in general],
+        }
+        directory = self.cache / "fits" / f"{spec.name}-{digest(identity)}"
+        if not directory.is_dir():
+            self.clock.check()
+            memory = self.memory(spec)
+            self.say(f"fitting {directory.name}")
+            report = fit(
+                self.base,
+                memory,
+                settings,
+                self.corpora.fitting_pairs(*dev),
+                general=self.corpora.fitting_pairs(*general) or None,
+                caches=self.cache / "lookups" / digest(spec.identity),
+            )
+            self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
+            write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
+            _move(memory.directory / "smoother", directory)
+        return directory
+
+    def tuning(self, spec: MemorySpec, ks: tuple[int, ...], dev: Sequence[Slice]) -> list[Trial]:
+        """kNN-MT as published, on a grid: every trial with its likelihood on `dev`."""
+        identity = {"memory": spec.identity, "ks": ks, "dev": [str(slice) for slice in dev]}
+        path = self.cache / "tunings" / f"{spec.name}-{digest(identity)}.json"
+        if not path.is_file():
+            self.clock.check()
+            memory = self.memory(spec)
+            self.say(f"sweeping kNN-MT's grid on {spec.name}")
+            report = tune(self.base, memory, self.corpora.fitting_pairs(*dev), ks=ks, exact_match=None)
+            write_json(path, [[t.k, t.bandwidth, t.mixing_weight, t.nll] for t in report.trials])
+            shutil.rmtree(memory.directory / "smoother")
+        return [Trial(*row) for row in read_json(path)]
+
+    def smoother(self, smoother: SmootherSettings | Path) -> Smoother:
+        """Ready for use on the model's device."""
+        if isinstance(smoother, Path):
+            return Smoother.load(smoother, dimension=self.base.dimension).to(self.base.device)
+        return Smoother(smoother).eval().to(self.base.device)
+
+    # Translations ------------------------------------------------------------------------------------
+
+    def translator(self, engine: Engine) -> Translator:
+        """A translator with the engine's model; its memory is named in each call."""
+        if engine.model is None:
+            return Translator(self.base)
+        if self._tuned_model is None or self._tuned_model[0] != engine.model:
+            self._tuned_model = (engine.model, BaseModel.load(engine.model, device=self.device))
+        return Translator(self._tuned_model[1])
+
+    def translate(self, engine: Engine, test: Slice) -> Path:
+        """The file with the translations of a test set."""
+        settings = {
+            "engine": engine.identity,
+            "test": str(test),
+            "fingerprint": self.base.fingerprint,
+            "precision": str(self.base.dtype),
+        }
+        path = self.out / "translations" / self.direction / f"{digest(settings)}.json.gz"
+        if not path.is_file():
+            self.clock.check()
+            began = time.monotonic()
+            sources = [source for source, _ in self.corpora.pairs(test)]
+            lines = self.translate_texts(engine, sources)
+            seconds = round(time.monotonic() - began, 2)
+            self.say(f"translated {test} in {seconds} s: {_describe(engine)}")
+            write_json(path, {**settings, "seconds": seconds, "lines": lines})
+        return path
+
+    def cell(self, row: str, column: str, test: Slice, path: Path) -> dict[str, Any]:
+        """One translated test set, as the report finds it."""
+        return {
+            "row": row,
+            "column": column,
+            "test": asdict(test),
+            "translation": path.relative_to(self.out).as_posix(),
+        }
+
+    def measured(self, kind: str, identity: Any, measure: Callable[[], Any]) -> Any:
+        """Any other result that JSON can hold, made once and kept among the small results."""
+        settings = {"identity": identity, "fingerprint": self.base.fingerprint}
+        path = self.out / "statistics" / self.direction / f"{kind}-{digest(settings)}.json.gz"
+        if not path.is_file():
+            self.clock.check()
+            self.say(f"measuring {kind}")
+            write_json(path, measure())
+        return read_json(path)
+
+    def translate_texts(self, engine: Engine, sources: list[str]) -> list[str]:
+        translator = self.translator(engine)
+        if engine.memory is None or engine.smoother is None:
+            return [str(text) for text in translator.translate(sources, method="base")]
+        memory, smoother = self.memory(engine.memory), self.smoother(engine.smoother)
+        return [str(text) for text in translator.translate(sources, memory=memory, smoother=smoother)]
+
+
+def _language(code: str | None) -> str:
+    if code is None:
+        raise KsterError("the model does not say which languages it translates; experiments need to know")
+    return code.split("_")[0].split("-")[0].lower()
+
+
+def _describe(engine: Engine) -> str:
+    if engine.model is not None:
+        return engine.model.parent.name
+    if engine.memory is None:
+        return "base"
+    kind = f"fit {engine.smoother.name}" if isinstance(engine.smoother, Path) else "kNN-MT"
+    return f"memory {engine.memory.name}, {kind}"
+
+
+def _move(source: Path, destination: Path) -> None:
+    """Across file systems, too; the destination appears whole."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    part = destination.with_name(destination.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.copytree(source, part)
+    part.rename(destination)
+    shutil.rmtree(source)

@@ -1,0 +1,45 @@
+"""Text that experiments make before they run, on any CPU: it is kept, and travels with `--pack`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kster.experiments.data import Corpora, Slice, write_lines
+from kster.experiments.noise import disturb_lines
+from kster.experiments.scale import Scale
+from kster.experiments.tables import DOMAINS, NOISY, memory_slice
+
+Prepare = Callable[[Corpora, Scale], list[Path]]
+"""Makes what is missing; returns the files that are no corpora and must be copied as they are."""
+
+
+def original(slice: Slice) -> Slice:
+    """The slice that a noisy one is made of; any other is its own."""
+    return Slice(slice.corpus.removesuffix(NOISY), slice.split, slice.count, slice.first)
+
+
+def prepare_noise(corpora: Corpora, scale: Scale) -> list[Path]:
+    """The domains' memories once more, their English side disturbed."""
+    wanted = [memory_slice(domain + NOISY, scale) for domain in DOMAINS]
+    missing = [slice for slice in wanted if not corpora.has(slice)]
+    if missing:
+        from kster.experiments.wordnet import WordNet, find_wordnet
+
+        wordnet = WordNet(find_wordnet())
+        for slice in missing:
+            pairs = corpora.pairs(original(slice))
+            for side, language in enumerate(corpora.direction):
+                lines = (pair[side] for pair in pairs)
+                text = disturb_lines(lines, wordnet.synonyms) if language == "en" else lines
+                write_lines(corpora.made / slice.corpus / f"{slice.split}.{language}.xz", text)
+    return []
+
+
+def prepare_contrasts(corpora: Corpora, scale: Scale) -> list[Path]:
+    from kster.experiments.contrastive import prepare
+
+    return [prepare(corpora, scale)]
+
+
+PREPARATIONS: dict[str, Prepare] = {"robustness": prepare_noise, "wsd": prepare_contrasts}

@@ -1,0 +1,88 @@
+"""The second half of an experiment: scores, tables, figures and one page, from what a run left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kster.errors import KsterError
+from kster.experiments import plots
+from kster.experiments.drawing import DRAWINGS, bars_of
+from kster.experiments.html import page
+from kster.experiments.run import experiment_names
+from kster.experiments.scoring import ScoredTable, score_cells
+from kster.experiments.sections import Section, bleu_table
+from kster.experiments.stages import read_json, write_json
+
+SUMMARIES = {
+    "damt": "A memory for each domain: in-domain quality, and what is left of general quality with it.",
+    "mdmt": "One memory of general and domain text for all.",
+    "tradeoff": "General against domain quality over kNN-MT's settings, KSTER's point among them.",
+    "robustness": "Memories of text with noise in a tenth of the English words.",
+    "unseen": "Domains that neither the model nor the memory has seen.",
+    "ablation": "What learning the kernel and the mixing weight each bring.",
+    "k": "How many neighbours.",
+    "dropout": "Which neighbours a fit may not see.",
+    "kernels": "Gaussian and Laplacian; how σ and λ are spread.",
+    "speed": "Decoding time over the base model's: same engine, same batch.",
+    "pos": "Which parts of speech the memory decides.",
+    "wsd": "Telling right translations of ambiguous words from wrong ones.",
+    "online": "A translator at work: each reference joins the memory after its sentence.",
+}
+
+
+def report(names: Sequence[str], data: Path, out: Path) -> Path:
+    """Report these experiments, and put all that have been reported into one page; returns it."""
+    pages = []
+    for name in names:
+        sections = build(name, data, out)
+        if not sections:
+            raise KsterError(f"{out / name}: no results of {name!r} here; run it first (--stage run)")
+        write(name, sections, out)
+        pages.append((name, SUMMARIES[name], sections))
+    path = out / ("report.html" if len(names) > 1 else f"{names[0]}/report.html")
+    path.write_text(page("KSTER: experiments", pages), encoding="utf-8")
+    return path
+
+
+def runs_of(name: str, out: Path) -> list[dict[str, Any]]:
+    return [read_json(path) for path in sorted((out / name).glob("*.run.json"))]
+
+
+def finished(out: Path) -> list[str]:
+    """The experiments that have results here."""
+    return [name for name in experiment_names() if runs_of(name, out)]
+
+
+def build(name: str, data: Path, out: Path) -> list[Section]:
+    sections = []
+    for result in runs_of(name, out):
+        direction = result["direction"]
+        section = Section(direction, data={key: result[key] for key in _FACTS})
+        scored: ScoredTable | None = None
+        if result["cells"]:
+            scored = score_cells(result, data, out)
+            section.tables.append(bleu_table(scored, f"{name}, {direction} ({result['scale']})"))
+            section.data["scores"] = scored.to_json()
+            section.data["cells"] = result["cells"]
+        draw = DRAWINGS.get(name, bars_of)
+        draw(section, scored, result, data, out)
+        sections.append(section)
+    return sections
+
+
+_FACTS = ("experiment", "direction", "scale", "model", "fingerprint", "device")
+
+
+def write(name: str, sections: Sequence[Section], out: Path) -> None:
+    """results.json, table.md and the figures as PNG and SVG."""
+    directory = out / name
+    write_json(directory / "results.json", {section.direction: section.data for section in sections})
+    text = [f"# {name}", "", SUMMARIES[name], ""]
+    for section in sections:
+        text += [table.to_markdown() for table in section.tables]
+        for file, figure in section.figures.items():
+            plots.save(figure, directory / f"{file}.{section.direction}")
+            text.append(f"![{file}]({file}.{section.direction}.svg)\n")
+    (directory / "table.md").write_text("\n".join(text), encoding="utf-8")

@@ -1,0 +1,70 @@
+"""How much of everything an experiment takes: all of it, or enough to see it work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
+    test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
+    general_fit: general-domain pairs in a fit. shortlist: kNN-MT settings translated to choose by BLEU.
+    fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
+    least_steps, most_steps: of any fine-tuning; batch_tokens: its batch.
+    online: sentences of the simulated working day; sizes: segments of growing memories.
+    timed: sentences translated to measure speed; repeats: how often.
+    contrasts: contrastive examples for each domain.
+    """
+
+    name: str
+    memory: int | None = None
+    general_memory: int = 87_000
+    test: int | None = None
+    dev: int = 2_000
+    dev_decoded: int = 500
+    general_fit: int = 3_000
+    shortlist: int = 8
+    fit: dict[str, Any] = field(default_factory=dict)
+    epochs: tuple[int, ...] = (3, 10, 30)
+    joint_epochs: tuple[int, ...] = (2,)
+    least_steps: int = 40
+    most_steps: int = 6_000
+    batch_tokens: int = 16_000
+    online: int = 1_000
+    sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
+    timed: int = 512
+    repeats: int = 3
+    contrasts: int = 300
+    tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08)
+    tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
+    ks: tuple[int, ...] = (4, 8, 16, 32)
+
+
+FULL = Scale("full", fit={"steps": 2_000, "batch_tokens": 16_384, "evaluate_every": 50, "patience": 8})
+
+QUICK = Scale(
+    "quick",
+    memory=100,
+    general_memory=50,
+    test=6,
+    dev=12,
+    dev_decoded=4,
+    general_fit=12,
+    shortlist=2,
+    fit={"steps": 20, "batch_tokens": 512, "evaluate_every": 10, "max_tokens": 1_500},
+    epochs=(1,),
+    joint_epochs=(1,),
+    least_steps=2,
+    most_steps=2,
+    batch_tokens=500,
+    online=12,
+    sizes=(10, 100),
+    timed=6,
+    repeats=1,
+    contrasts=8,
+    tradeoff_bandwidths=(0.02,),
+    tradeoff_weights=(0.3, 0.7),
+    ks=(4, 16),
+)

@@ -1,0 +1,82 @@
+"""Decoding time over the base model's: the same engine, the same sentences, the same batches."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import torch
+
+from kster.experiments.data import Slice
+from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
+from kster.experiments.scale import Scale
+from kster.experiments.systems import engine_of
+from kster.experiments.tables import GENERAL, domain_setting, kster, mixed_setting, test_slice
+from kster.smoothing import SmootherSettings
+
+LEAST_MEMORY = 1_000  # segments; smaller memories cost what a small one costs
+FITTED_ON = "koran"  # time does not depend on what the smoother has learned
+
+# Fixed settings that search as many neighbours as KSTER does.
+KNN = SmootherSettings(
+    kernel="gaussian",
+    k=16,
+    learn_bandwidth=False,
+    learn_weight=False,
+    bandwidth=0.02,
+    mixing_weight=0.3,
+    relative=True,
+)
+
+
+def _memories(scale: Scale) -> list[MemorySpec]:
+    sizes = [size for size in scale.sizes if size >= LEAST_MEMORY] or [scale.sizes[-1]]
+    grown = [MemorySpec("it", (Slice("it", "train", size),)) for size in sizes]
+    return [*grown, mixed_setting(scale).memory]
+
+
+def speed(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
+    fitted = engine_of(pipeline, kster(scale), domain_setting(FITTED_ON, scale), scale).smoother
+    test = test_slice(GENERAL, scale).at_most(scale.timed)
+    rows = []
+    for spec in _memories(scale):
+        engines = {
+            "Base": Engine(),
+            "kNN-MT": Engine(memory=spec, smoother=KNN),
+            "KSTER": Engine(memory=spec, smoother=fitted),
+        }
+        identity = [spec.identity, str(test), scale.repeats, str(pipeline.base.device), torch.__version__]
+        seconds = pipeline.measured(
+            "speed", identity, lambda e=engines: _time(pipeline, e, test, scale.repeats)
+        )
+        entries = pipeline.memory(spec).entry_count
+        rows.append({"memory": spec.name, "entries": entries, "seconds": seconds})
+    return {"statistics": {"sentences": len(pipeline.corpora.pairs(test)), "rows": rows, "device": _device()}}
+
+
+def _time(pipeline: Pipeline, engines: dict[str, Engine], test: Slice, repeats: int) -> dict[str, float]:
+    """The shortest of several times, after one that is not counted; the systems take turns."""
+    sources = [source for source, _ in pipeline.corpora.pairs(test)]
+    best: dict[str, float] = {}
+    for turn in range(repeats + 1):
+        for name, engine in engines.items():
+            began = time.perf_counter()
+            pipeline.translate_texts(engine, sources)
+            if turn > 0:
+                best[name] = min(best.get(name, float("inf")), time.perf_counter() - began)
+    return best
+
+
+def _device() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+
+
+def speed_reads(scale: Scale) -> list[Slice]:
+    setting = domain_setting(FITTED_ON, scale)
+    return [
+        *setting.memory.slices,
+        *(slice.at_most(scale.dev) for slice in setting.dev),
+        *(slice for spec in _memories(scale) for slice in spec.slices),
+        test_slice(GENERAL, scale).at_most(scale.timed),
+    ]

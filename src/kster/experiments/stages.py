@@ -1,0 +1,52 @@
+"""What makes a run resumable: stages named by their settings, files that are whole or absent, and a clock."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+
+class OutOfTime(Exception):
+    """The time given to this command is over; what was finished is kept, and the same command continues."""
+
+
+class Clock:
+    """How long a command may go on. Asked between stages: a stage that was begun is finished."""
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self._end = None if max_seconds is None else time.monotonic() + max_seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds; None when there is no limit."""
+        return None if self._end is None else self._end - time.monotonic()
+
+    def check(self) -> None:
+        """Raises OutOfTime when nothing new may be begun."""
+        if self.left is not None and self.left <= 0:
+            raise OutOfTime
+
+
+def digest(settings: Any) -> str:
+    """A short name for anything JSON can hold; other settings get another name."""
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Whole or not at all; a name in .gz is compressed, always to the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packed = path.suffix == ".gz"
+    content = json.dumps(data, ensure_ascii=False, indent=None if packed else 2).encode() + b"\n"
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(gzip.compress(content, mtime=0) if packed else content)
+    part.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    content = path.read_bytes()
+    return json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)

@@ -1,0 +1,103 @@
+"""The systems that experiments compare: how each becomes an engine, settings chosen on development text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kster.experiments.baselines import train_baseline
+from kster.experiments.bleu import corpus_bleu
+from kster.experiments.data import Slice
+from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
+from kster.experiments.scale import Scale
+from kster.experiments.stages import digest, read_json, write_json
+from kster.smoothing import FitSettings, SmootherSettings
+from kster.smoothing.sweep import Trial
+
+Kind = Literal["base", "finetuned", "joint", "knn", "fixed", "kster"]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One row of a table.
+
+    ks: numbers of neighbours kNN-MT may choose from. fixed: kNN-MT with nothing left to choose.
+    fit: settings of KSTER to choose from by BLEU on dev; general: general text in the fit, too.
+    """
+
+    name: str
+    kind: Kind
+    ks: tuple[int, ...] = (4, 8, 16, 32)
+    fixed: SmootherSettings | None = None
+    fit: tuple[FitSettings, ...] = ()
+    general: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a system may use: a memory (or its text, to train on), and text to choose by.
+
+    dev: the sets whose mean BLEU decides; general: general-domain text for fits that want it.
+    """
+
+    memory: MemorySpec
+    dev: tuple[Slice, ...]
+    general: tuple[Slice, ...] = ()
+
+
+def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
+    """The engine for a system in a setting: trained, fitted and chosen if need be."""
+    memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
+    if system.kind == "base":
+        return Engine()
+    if system.kind == "fixed":
+        return Engine(memory=memory, smoother=system.fixed)
+    if system.kind in ("finetuned", "joint"):
+        lengths = scale.epochs if system.kind == "finetuned" else scale.joint_epochs
+        trained = [train_baseline(pipeline, memory, dev, epochs, scale) for epochs in lengths]
+        return choose(pipeline, [Engine(model=model) for model in trained], dev, scale)
+    if system.kind == "knn":
+        listed = shortlist(pipeline.tuning(memory, system.ks, dev), scale.shortlist)
+        smoothers = [trial.settings("gaussian", exact_match=None) for trial in listed]
+        return choose(pipeline, [Engine(memory=memory, smoother=s) for s in smoothers], dev, scale)
+    general = tuple(slice.at_most(scale.general_fit) for slice in setting.general) if system.general else ()
+    fits = [pipeline.fit(memory, settings, dev, general) for settings in system.fit]
+    return choose(pipeline, [Engine(memory=memory, smoother=path) for path in fits], dev, scale)
+
+
+def shortlist(trials: Sequence[Trial], count: int) -> list[Trial]:
+    """For each mixing weight the most likely trial, then the most likely of these.
+
+    Likelihood alone would fill the list with near copies of one setting; BLEU tends to like larger weights.
+    """
+    best: dict[float, Trial] = {}
+    for trial in trials:
+        known = best.get(trial.mixing_weight)
+        if known is None or trial.nll < known.nll:
+            best[trial.mixing_weight] = trial
+    return sorted(best.values(), key=lambda trial: trial.nll)[:count]
+
+
+def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scale: Scale) -> Engine:
+    """The engine with the highest mean BLEU over the beginnings of the dev sets; among equals the first."""
+    if len(engines) == 1:
+        return engines[0]
+    sets = [slice.at_most(scale.dev_decoded) for slice in dev]
+    identity = {"engines": [engine.identity for engine in engines], "dev": [str(slice) for slice in sets]}
+    path = pipeline.out / "choices" / pipeline.direction / f"{digest(identity)}.json"
+    if not path.is_file():
+        candidates: list[dict[str, Any]] = []
+        for engine in engines:
+            scores = {str(slice): _bleu(pipeline, engine, slice) for slice in sets}
+            mean = sum(scores.values()) / len(scores)
+            candidates.append({"engine": engine.identity, "bleu": scores, "mean": mean})
+        chosen = max(range(len(engines)), key=lambda i: candidates[i]["mean"])
+        write_json(path, {"chosen": chosen, "candidates": candidates})
+        pipeline.say(f"chose {chosen + 1} of {len(engines)}: {candidates[chosen]['mean']:.2f} BLEU on dev")
+    return engines[read_json(path)["chosen"]]
+
+
+def _bleu(pipeline: Pipeline, engine: Engine, dev: Slice) -> float:
+    lines = read_json(pipeline.translate(engine, dev))["lines"]
+    return corpus_bleu(lines, [target for _, target in pipeline.corpora.pairs(dev)])

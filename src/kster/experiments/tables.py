@@ -1,0 +1,255 @@
+"""The experiments as data: which systems meet which test sets with which memory.
+
+Every table of the paper, and most of its figures, is a list of blocks: one memory, the systems that use it
+(rows), the test sets they translate (columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kster.experiments.data import Slice
+from kster.experiments.pipeline import MemorySpec
+from kster.experiments.scale import Scale
+from kster.experiments.systems import Setting, System
+from kster.smoothing import FitSettings, SmootherSettings
+
+DOMAINS = ("koran", "it", "law")
+NOISY = "_noise"  # ends the name of a corpus whose English side was disturbed
+GENERAL = "general"
+SPECIFIC_AVERAGE = "average specific"
+GENERAL_AVERAGE = "average general"
+
+NEWS_TRAIN = Slice("newstest", "train_2008_2012")
+NEWS_DEV = Slice("newstest", "newstest2013")
+NEWS_TEST = Slice("newstest", "newstest2014")
+# No training text matches the law test set: three quarters of its dev set are the memory, the rest is dev.
+LAW_MEMORY, LAW_DEV = Slice("law", "dev", 1_500), Slice("law", "dev", None, 1_500)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows and columns that share a memory."""
+
+    setting: Setting
+    systems: tuple[System, ...]
+    tests: tuple[tuple[str, Slice], ...]  # column → test set
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An experiment's blocks; averages: a further column → the columns it is the mean of.
+
+    baseline: the row that others are compared with by paired bootstrap.
+    """
+
+    blocks: tuple[Block, ...]
+    averages: dict[str, tuple[str, ...]]
+    baseline: str = "kNN-MT"
+
+
+# Corpora and memories ----------------------------------------------------------------------------------
+
+
+def memory_slice(domain: str, scale: Scale) -> Slice:
+    whole = LAW_MEMORY if domain.removesuffix(NOISY) == "law" else Slice(domain, "train")
+    return Slice(domain, whole.split, whole.count, whole.first).at_most(scale.memory)
+
+
+def dev_slice(domain: str) -> Slice:
+    return LAW_DEV if domain == "law" else Slice(domain, "dev")
+
+
+def test_slice(domain: str, scale: Scale) -> Slice:
+    return (NEWS_TEST if domain == GENERAL else Slice(domain, "test")).at_most(scale.test)
+
+
+def domain_setting(domain: str, scale: Scale, *, noisy: bool = False) -> Setting:
+    name = domain + NOISY if noisy else domain
+    return Setting(MemorySpec(name, (memory_slice(name, scale),)), (dev_slice(domain),), (NEWS_TRAIN,))
+
+
+def mixed_setting(scale: Scale) -> Setting:
+    """One memory of general and domain text; settings are chosen by the mean over all dev sets."""
+    slices = (
+        NEWS_TRAIN.at_most(scale.memory),
+        Slice("europarl", "train", scale.general_memory),
+        *(memory_slice(domain, scale) for domain in DOMAINS),
+    )
+    return Setting(MemorySpec("mixed", slices), (NEWS_DEV, *(dev_slice(domain) for domain in DOMAINS)))
+
+
+def _tests(*names: str, scale: Scale) -> tuple[tuple[str, Slice], ...]:
+    return tuple((name, test_slice(name, scale)) for name in names)
+
+
+# Systems -----------------------------------------------------------------------------------------------
+
+
+def base() -> System:
+    return System("Base", "base")
+
+
+def knn(name: str = "kNN-MT", **changes: Any) -> System:
+    return System(name, "knn", **changes)
+
+
+def kster(scale: Scale, name: str = "KSTER", *, general: bool = False, **changes: Any) -> System:
+    return System(name, "kster", fit=(FitSettings(**(scale.fit | changes)),), general=general)
+
+
+def kster_as_published(scale: Scale) -> System:
+    return System("KSTER, paper's recipe", "kster", fit=(FitSettings.paper(**scale.fit),))
+
+
+# Experiments -------------------------------------------------------------------------------------------
+
+
+def damt(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    systems = (
+        base(),
+        System("Finetuning", "finetuned"),
+        knn(),
+        kster(scale),
+        kster(scale, "KSTER, general text in fit", general=True),
+        kster_as_published(scale),
+    )
+    return _by_domain(systems, scale)
+
+
+def _by_domain(systems: tuple[System, ...], scale: Scale) -> Table:
+    blocks = tuple(
+        Block(
+            domain_setting(domain, scale),
+            systems,
+            ((domain, test_slice(domain, scale)), (f"general with {domain}", test_slice(GENERAL, scale))),
+        )
+        for domain in DOMAINS
+    )
+    general = tuple(f"general with {domain}" for domain in DOMAINS)
+    return Table(blocks, {SPECIFIC_AVERAGE: DOMAINS, GENERAL_AVERAGE: general})
+
+
+def mdmt(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    systems = (
+        base(),
+        System("Joint-training", "joint"),
+        knn(),
+        kster(scale),
+        kster_as_published(scale),
+    )
+    return _mixed(systems, scale)
+
+
+def _mixed(systems: tuple[System, ...], scale: Scale, baseline: str = "kNN-MT") -> Table:
+    tests = _tests(GENERAL, *DOMAINS, scale=scale)
+    return Table((Block(mixed_setting(scale), systems, tests),), {SPECIFIC_AVERAGE: DOMAINS}, baseline)
+
+
+def unseen(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    names = ("ted", *unseen)
+    systems = (base(), System("Joint-training", "joint"), knn(), kster(scale))
+    block = Block(mixed_setting(scale), systems, _tests(*names, scale=scale))
+    return Table((block,), {"average": names} if len(names) > 1 else {}, baseline="Base")
+
+
+def tradeoff(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    """kNN-MT over a grid; bandwidths are relative to ‖q‖², so that they mean the same for every model."""
+    grid = [
+        System(f"kNN-MT σ={bandwidth}‖q‖² λ={weight}", "fixed", fixed=_fixed(bandwidth, weight))
+        for bandwidth in scale.tradeoff_bandwidths
+        for weight in scale.tradeoff_weights
+    ]
+    return _mixed((base(), knn(), *grid, kster(scale, "KSTER", kernel="gaussian")), scale)
+
+
+def _fixed(bandwidth: float, weight: float) -> SmootherSettings:
+    return SmootherSettings(
+        kernel="gaussian",
+        k=16,
+        learn_bandwidth=False,
+        learn_weight=False,
+        bandwidth=bandwidth,
+        mixing_weight=weight,
+        relative=True,
+    )
+
+
+def robustness(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    blocks = []
+    for domain in DOMAINS:
+        tests = _tests(domain, scale=scale)
+        blocks.append(Block(domain_setting(domain, scale), (base(), knn(), kster(scale)), tests))
+        noisy = (knn("kNN-MT + 10% noise"), kster(scale, "KSTER + 10% noise"))
+        blocks.append(Block(domain_setting(domain, scale, noisy=True), noisy, tests))
+    return Table(tuple(blocks), {SPECIFIC_AVERAGE: DOMAINS})
+
+
+def ablation(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    """The exact-match rule is left out: only what is learned differs."""
+
+    def learned(name: str, bandwidth: bool, weight: bool) -> System:
+        changes = {"learn_bandwidth": bandwidth, "learn_weight": weight}
+        return kster(scale, name, kernel="gaussian", exact_match=None, **changes)
+
+    systems = (
+        knn("None"),
+        learned("Kernel", True, False),
+        learned("Weight", False, True),
+        learned("Both", True, True),
+    )
+    return _mixed(systems, scale, baseline="None")
+
+
+def k(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    systems = tuple(
+        system
+        for k in scale.ks
+        for system in (knn(f"kNN-MT k={k}", ks=(k,)), kster(scale, f"KSTER k={k}", k=k))
+    )
+    mixed = Block(
+        mixed_setting(scale),
+        systems,
+        tuple((f"mixed {name}", test_slice(name, scale)) for name in (GENERAL, *DOMAINS)),
+    )
+    domains = tuple(
+        Block(domain_setting(domain, scale), systems, _tests(domain, scale=scale)) for domain in DOMAINS
+    )
+    averages = {
+        "average DAMT": DOMAINS,
+        "average MDMT": tuple(f"mixed {name}" for name in (GENERAL, *DOMAINS)),
+    }
+    return Table((*domains, mixed), averages, baseline=f"kNN-MT k={scale.ks[-1]}")
+
+
+def dropout(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    systems = (
+        kster(scale, "no dropout", dropout="none"),
+        kster(scale, "nearest dropped", dropout="nearest", keep_rate=0.0),
+        kster(scale, "provenance-aware", dropout="provenance"),
+    )
+    return _mixed((base(), *systems), scale, baseline="nearest dropped")
+
+
+def kernels(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    systems = (kster(scale, "Gaussian", kernel="gaussian"), kster(scale, "Laplacian", kernel="laplacian"))
+    by_domain, mixed = _by_domain(systems, scale), _mixed(systems, scale)
+    columns = tuple((f"mixed {name}", test) for name, test in mixed.blocks[0].tests)
+    blocks = (*by_domain.blocks, Block(mixed.blocks[0].setting, systems, columns))
+    averages = by_domain.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
+    return Table(blocks, averages, baseline="Gaussian")
+
+
+TABLES: dict[str, Callable[..., Table]] = {
+    "damt": damt,
+    "mdmt": mdmt,
+    "tradeoff": tradeoff,
+    "robustness": robustness,
+    "unseen": unseen,
+    "ablation": ablation,
+    "k": k,
+    "dropout": dropout,
+    "kernels": kernels,
+}

@@ -1,0 +1,33 @@
+"""A data directory and a scale small enough for tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.worlds import make_data, make_wordnet
+from kster.experiments.scale import QUICK, Scale
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def scale() -> Scale:
+    fit = {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 300, "k": 4}
+    return replace(QUICK, memory=40, test=4, dev=8, dev_decoded=3, fit=fit, sizes=(5, 20), online=6)
+
+
+@pytest.fixture(scope="session")
+def wordnet_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_wordnet(tmp_path_factory.mktemp("wordnet"))
+
+
+@pytest.fixture(autouse=True)
+def own_wordnet(monkeypatch: pytest.MonkeyPatch, wordnet_directory: Path) -> None:
+    """Tests do not depend on what is installed."""
+    monkeypatch.setenv("WNSEARCHDIR", str(wordnet_directory))

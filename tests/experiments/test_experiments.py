@@ -1,0 +1,42 @@
+"""Every experiment, run and reported with a tiny model on tiny corpora."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kster.experiments.command import Request, carry_out
+from kster.experiments.run import experiment_names
+from kster.experiments.scale import Scale
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory for all experiments: what one has made, another finds."""
+    return tmp_path_factory.mktemp("experiments")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, scale: Scale) -> None:
+    monkeypatch.setattr("kster.experiments.command.QUICK", scale)
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_it_runs_and_reports(
+    name: str, data: Path, taught_marian: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert carry_out(Request(name, data, [str(taught_marian)], out, quick=True, device="cpu"))
+    results = json.loads((out / name / "results.json").read_text())["en-de"]
+    assert results["scale"] == "quick"
+    page = (out / name / "report.html").read_text()
+    assert "<table>" in page
+    assert "<svg" in page
+    assert not re.search(
+        r"""(src|href)=["']?http|<script|<link|@import|url\(http""", page
+    )  # it loads nothing
+    assert (out / name / "table.md").read_text().startswith(f"# {name}")
+    pictures = sorted(path.suffix for path in (out / name).iterdir() if path.suffix in (".png", ".svg"))
+    assert {".png", ".svg"} <= set(pictures)
