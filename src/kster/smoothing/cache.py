@@ -33,7 +33,8 @@ SEARCH_TOKENS = 4096  # tokens searched for at once
 EXACT_LIMIT = 150_000
 """Entries up to which tokens are searched for exactly on a CPU. A fit searches thousands of tokens at once,
 and then one matrix product is several times faster than the inverted lists that serve single sentences:
-6 against 30 CPU seconds for 4,096 tokens, 48 neighbours and 91,000 entries."""
+6 against 30 CPU seconds for 4,096 tokens, 48 neighbours and 91,000 entries (of an untrained network, whose
+states lie close together; trained ones should favour the lists more)."""
 
 EXTERNAL = -1
 """The segment id of tokens that are not of the memory: development or general-domain text."""
