@@ -81,19 +81,15 @@ class Translator:
         *,
         device: str = "auto",
     ) -> None:
-        if isinstance(model, str | Path):
-            model = BaseModel.load(model, device=device)
-        if isinstance(memory, str | Path):
-            memory = Memory.open(memory, model)
-        if model is None:
-            if memory is None:
-                raise KsterError("a translator needs a model or a memory")
-            model = memory.model
-        if memory is not None:
-            require_same_model(model, memory)
-        self.model: BaseModel = model
-        self.memory = memory
-        self._decoder = StepDecoder(model)
+        loaded = BaseModel.load(model, device=device) if isinstance(model, str | Path) else model
+        opened = Memory.open(memory, loaded) if isinstance(memory, str | Path) else memory
+        if loaded is None and opened is None:
+            raise KsterError("a translator needs a model or a memory")
+        self.model: BaseModel = loaded if loaded is not None else opened.model  # type: ignore[union-attr]
+        self.memory = opened
+        if opened is not None:
+            require_same_model(self.model, opened)
+        self._decoder = StepDecoder(self.model)
 
     # Translating -------------------------------------------------------------------------------------
 
