@@ -1,13 +1,15 @@
 # make demo   the main job on what ships with the repository
 # make test   ruff, mypy and the tests
-# Both create .venv and install into it first; a second run reuses it.
+# make serve  the server and its page, with the shipped models and the example memory
+# All create .venv and install into it first; a second run reuses it.
 
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SERVED_MEMORY := kster-data/ombravella
 
-.PHONY: install demo test test-slow test-gpu lint format clean
+.PHONY: install demo serve test test-slow test-gpu lint format clean
 
 install: $(STAMP)
 
@@ -18,6 +20,14 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: install
 	$(BIN)/python examples/demo.py
+
+serve: install $(SERVED_MEMORY)
+	$(BIN)/kster serve --model models/en-de --model models/de-en --memory $(SERVED_MEMORY) --data kster-data
+
+$(SERVED_MEMORY): | install
+	$(BIN)/kster memory create $@.new --model models/en-de
+	$(BIN)/kster memory import $@.new examples/ombravella.tmx
+	mv $@.new $@
 
 test: lint
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile

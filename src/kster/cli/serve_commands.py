@@ -38,6 +38,7 @@ def serve(
 
     Memories named here serve every client; a memory brings its model.
     """
+    from kster.server.keys import require_some_key
     from kster.server.settings import read_settings
 
     given: dict[str, Any] = {
@@ -49,6 +50,8 @@ def serve(
         "device": device,
     }
     settings = read_settings(config, given)
+    if settings.keys_required:
+        require_some_key(settings)  # before seconds are spent on loading models
 
     from kster.server.run import serve as run
 

@@ -18,7 +18,7 @@ from kster.server.database import ServerDatabase
 from kster.server.detection import Detector
 from kster.server.errors import TooLarge, TooSlow
 from kster.server.jobs import Job, Jobs
-from kster.server.keys import Keys
+from kster.server.keys import Keys, require_some_key
 from kster.server.languages import serves
 from kster.server.metrics import Metrics
 from kster.server.served_model import ServedModel, Work
@@ -36,12 +36,8 @@ class Engine:
         self.metrics = Metrics()
         self.database = ServerDatabase(settings.data)
         self.keys = Keys(self.database)
-        if settings.keys_required and not self.keys.any_in_use:
-            self.database.close()
-            raise KsterError(
-                f"host {settings.host} can be reached from elsewhere, and there is no API key yet; make one "
-                f"with `kster keys add NAME --data {settings.data}`, or bind to 127.0.0.1"
-            )
+        if settings.keys_required:
+            require_some_key(settings)
         self.models = _load_models(settings, self.metrics)
         self.catalogue = Catalogue(settings.data, self.database, self.models)
         for directory in settings.memories:

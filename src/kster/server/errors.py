@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from kster.errors import KsterError
@@ -47,7 +47,7 @@ def error_response(
 
 
 def install(app: FastAPI) -> None:
-    """Every answer that is an error is made here."""
+    """Answers for mistakes; `bug_response` is for bugs."""
 
     @app.exception_handler(KsterError)
     async def mistaken(request: Request, error: KsterError) -> JSONResponse:
@@ -66,11 +66,16 @@ def install(app: FastAPI) -> None:
         headers = dict(error.headers) if error.headers else None
         return error_response(request, error.status_code, str(error.detail), "HttpException", headers)
 
-    @app.exception_handler(Exception)
-    async def bug(request: Request, error: Exception) -> JSONResponse:
-        id = request.scope.get("state", {}).get("request_id")
-        log.error("internal error", exc_info=error, extra={"request_id": id})
-        return error_response(request, 500, "internal error", "InternalException")
+    @app.exception_handler(ClientDisconnect)
+    async def gone(request: Request, _: ClientDisconnect) -> JSONResponse:
+        return error_response(request, 400, "the request ended too early", "BadRequestException")
+
+
+def bug_response(request: Request, error: Exception) -> JSONResponse:
+    """For everything else: the log says what happened, the client learns by which id to find it there."""
+    id = request.scope.get("state", {}).get("request_id")
+    log.error("internal error", exc_info=error, extra={"request_id": id})
+    return error_response(request, 500, "internal error", "InternalException")
 
 
 def _problem(problem: Any) -> str:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kster.server.access import token_of
-from kster.server.errors import error_response
+from kster.server.errors import bug_response, error_response
 from kster.server.settings import ServerSettings
 
 log = logging.getLogger("kster.server.access")
@@ -61,7 +61,7 @@ class Gate:
         request = Request(scope)
         id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = id
-        began, status = time.monotonic(), 500
+        began, status = time.monotonic(), 0
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -79,6 +79,10 @@ class Gate:
                 await error_response(request, *refusal)(scope, receive, answer)
             else:
                 await self.app(_as_meant(scope), self._limited(request, receive), answer)
+        except Exception as error:
+            response = bug_response(request, error)
+            if status == 0:
+                await response(scope, receive, answer)
         finally:
             self._note(request, status, time.monotonic() - began)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kster.errors import KsterError
 from kster.server.database import ServerDatabase, now
+from kster.server.settings import ServerSettings
 
 SCOPES = ("read", "write", "admin")
 """What a key may do: translate and look; also change its own memories; everything."""
@@ -68,6 +69,20 @@ class Keys:
     @property
     def any_in_use(self) -> bool:
         return self._database.one("SELECT 1 FROM keys WHERE revoked IS NULL LIMIT 1") is not None
+
+
+def require_some_key(settings: ServerSettings) -> None:
+    """Raises KsterError when keys are needed and there is none: nobody could use such a server."""
+    database = ServerDatabase(settings.data)
+    try:
+        if settings.keys_required and not Keys(database).any_in_use:
+            why = "keys are required" if settings.on_loopback else f"{settings.host} can be reached by others"
+            raise KsterError(
+                f"{why}, and there is no API key yet; make one with `kster keys add NAME --data "
+                f"{settings.data}`, or bind to 127.0.0.1"
+            )
+    finally:
+        database.close()
 
 
 def _hash(token: str) -> str:

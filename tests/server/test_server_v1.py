@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from running import RunningServer
 
-from conftest import RunningServer  # type: ignore[import-not-found]
 from tiny import ENGLISH, GERMAN
 
 NEW = ("the green bird reads a book", "der grüne Vogel liest ein Buch")

@@ -12,8 +12,8 @@ import pytest
 from deep_translator import LibreTranslator
 from deep_translator.exceptions import ServerException
 from libretranslatepy import LibreTranslateAPI
+from running import RunningServer
 
-from conftest import RunningServer  # type: ignore[import-not-found]
 from tiny import ENGLISH, GERMAN
 
 NEW = ("the small machine gives cold coffee", "die kleine Maschine gibt kalten Kaffee")

@@ -1,0 +1,159 @@
+"""Whole files: what is text is translated, what is translated already and what is markup stays."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import docx
+import polib
+import pytest
+from running import RunningServer
+
+from kster.errors import KsterError
+from kster.server.documents import SUFFIXES, open_document
+from tiny import ENGLISH, GERMAN
+
+XLIFF = f"""<?xml version="1.0"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file source-language="en" original="a" datatype="plaintext"><body>
+<trans-unit id="1"><source>{ENGLISH[0]}<x id="1"/> {ENGLISH[1]}</source></trans-unit>
+<trans-unit id="2"><source>{ENGLISH[2]}</source><target>steht schon da</target></trans-unit>
+<trans-unit id="3" translate="no"><source>{ENGLISH[3]}</source></trans-unit>
+</body></file></xliff>"""
+XLIFF2 = f"""<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" trgLang="de">
+<file id="f"><unit id="u"><segment><source>{ENGLISH[4]}</source></segment></unit></file></xliff>"""
+TMX = f"""<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>{ENGLISH[0]}<bpt i="1">&lt;b&gt;</bpt></seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>x</seg></tuv><tuv xml:lang="de"><seg>schon da</seg></tuv></tu></body></tmx>"""
+PO = f'''msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "{ENGLISH[0]}"
+msgstr ""
+
+#, fuzzy
+msgid "{ENGLISH[1]}"
+msgstr "geraten"
+
+msgid "kept"
+msgstr "bleibt"
+
+msgid "{ENGLISH[2]}"
+msgid_plural "{ENGLISH[3]}"
+msgstr[0] ""
+msgstr[1] ""
+'''
+
+
+def translate_file(server: RunningServer, name: str, content: bytes, source: str = "en") -> bytes:
+    answer = server.http.post(
+        "/translate_file", files={"file": (name, content)}, data={"source": source, "target": "de"}
+    )
+    assert answer.status_code == 200, answer.text
+    url = answer.json()["translatedFileUrl"]
+    assert url.startswith(f"{server.url}/download_file/")
+    return server.http.get(url).content
+
+
+def test_a_text_file_keeps_its_lines(server: RunningServer) -> None:
+    content = f"{ENGLISH[0]}\r\n\r\n  {ENGLISH[1]}\n".encode("utf-16")
+    assert translate_file(server, "notes.txt", content).decode() == f"{GERMAN[0]}\r\n\r\n  {GERMAN[1]}\n"
+
+
+def test_the_language_of_a_file_is_detected(server: RunningServer) -> None:
+    assert translate_file(server, "notes.txt", ENGLISH[4].encode(), "auto").decode() == GERMAN[4]
+
+
+def test_an_html_file_keeps_its_markup(server: RunningServer) -> None:
+    page = f"<!DOCTYPE html>\n<html><head><title>{ENGLISH[0]}</title><script>let the = 1</script></head>"
+    page += f'<body><p translate="no">{ENGLISH[1]}</p><img alt="{ENGLISH[2]}"></body></html>'
+    done = translate_file(server, "page.html", page.encode()).decode()
+    assert done.startswith("<!DOCTYPE html>")
+    assert f"<title>{GERMAN[0]}</title><script>let the = 1</script>" in done
+    assert f'<p translate="no">{ENGLISH[1]}</p><img alt="{GERMAN[2]}">' in done
+
+
+def test_a_catalogue_gets_what_it_lacks(server: RunningServer) -> None:
+    done = polib.pofile(translate_file(server, "app.po", PO.encode()).decode())
+    assert [entry.msgstr for entry in done][:3] == [GERMAN[0], GERMAN[1], "bleibt"]
+    assert not done[1].fuzzy
+    assert done[3].msgstr_plural == {0: GERMAN[2], 1: GERMAN[3]}
+
+
+def test_xliff_units_get_targets_with_their_tags(server: RunningServer) -> None:
+    done = translate_file(server, "job.xlf", XLIFF.encode()).decode()
+    assert f'<target state="translated">{GERMAN[0]}<x id="1"/> {GERMAN[1]}</target>' in done
+    assert "steht schon da" in done
+    assert 'target-language="de"' in done
+    assert done.count("<target") == 2
+    assert f"<target>{GERMAN[4]}</target>" in translate_file(server, "job.xliff", XLIFF2.encode()).decode()
+
+
+def test_a_tmx_gets_the_missing_language(server: RunningServer) -> None:
+    done = translate_file(server, "terms.tmx", TMX.encode()).decode()
+    assert f'<tuv xml:lang="de"><seg>{GERMAN[0]}<bpt i="1">&lt;b&gt;</bpt></seg></tuv>' in done
+    assert done.count("<tuv") == 4
+
+
+def test_a_word_document_is_translated_by_paragraph(server: RunningServer) -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph(ENGLISH[0][:7])
+    paragraph.add_run(ENGLISH[0][7:]).bold = True
+    document.add_table(1, 1).cell(0, 0).text = ENGLISH[1]
+    out = io.BytesIO()
+    document.save(out)
+    done = docx.Document(io.BytesIO(translate_file(server, "letter.docx", out.getvalue())))
+    assert done.paragraphs[0].text == GERMAN[0]
+    assert done.tables[0].cell(0, 0).text == GERMAN[1]
+
+
+def bomb() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for i in range(5):
+            packed.writestr(f"word/{i}.xml", b"0" * 50_000_000)
+    return out.getvalue()
+
+
+ENTITY = b'<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]><tmx><body><tu>&x;</tu></body></tmx>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.exe", b"MZ"),
+        ("a", b"text"),
+        ("a.docx", b"not a zip"),
+        ("a.xlf", b"<xliff"),
+        ("a.xlf", b"<html/>"),
+        ("a.tmx", ENTITY),
+        ("a.po", b"this is no catalogue"),
+        ("a.txt", b"\xff\xfe\x00"),
+    ],
+)
+def test_a_file_that_cannot_be_translated_is_refused_with_a_reason(
+    server: RunningServer, name: str, content: bytes
+) -> None:
+    answer = server.http.post(
+        "/translate_file", files={"file": (name, content)}, data={"source": "en", "target": "de"}
+    )
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"].startswith(f"{name}: ")
+    assert "root:" not in answer.text
+
+
+def test_a_document_that_unpacks_to_too_much_is_not_unpacked() -> None:
+    with pytest.raises(KsterError, match="unpacks to more than"):
+        open_document("a.docx", bomb(), "en", "de")
+
+
+def test_nobody_reaches_other_files_by_a_download(server: RunningServer) -> None:
+    for name in ("server.sqlite", "..%2fserver.sqlite", "%2e%2e/server.sqlite", "a" * 32 + ".txt"):
+        assert server.http.get(f"/download_file/{name}").status_code == 404
+
+
+def test_every_kind_that_is_offered_opens() -> None:
+    offered = {".txt", ".html", ".htm", ".po", ".xlf", ".xliff", ".tmx", ".docx"}
+    assert set(SUFFIXES) == offered

@@ -1,0 +1,276 @@
+"""Keys, isolation and limits, on a server that wants keys."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from running import RunningServer, start
+
+from tiny import ENGLISH, GERMAN
+
+PAIR = {"source": "the red bird runs", "target": "der rote Vogel läuft"}
+
+
+@pytest.fixture(scope="module")
+def keyed(
+    taught_marian: Path, shared_memory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """A server that wants keys, with small limits from a configuration file."""
+    directory = tmp_path_factory.mktemp("keyed")
+    config = directory / "server.yaml"
+    config.write_text(
+        f"memories: [{shared_memory}]\nmodels: [{taught_marian}]\nrequire_keys: true\n"
+        "max_characters: 400\nmax_texts: 4\nmax_upload_mb: 0.05\nmax_body_mb: 0.02\n"
+        "requests_per_minute: 400\n"
+    )
+    data = directory / "data"
+    keys = {
+        name: make_key(data, name, scope)
+        for name, scope in [
+            ("reader", "read"),
+            ("anna", "write"),
+            ("bert", "write"),
+            ("boss", "admin"),
+            ("eager", "read"),
+            ("gone", "write"),
+        ]
+    }
+    running = start(data, "--config", str(config))
+    running.keys = keys  # type: ignore[attr-defined]
+    yield running
+    assert running.stop() == 0
+    assert "Traceback" not in running.log.read_text()
+
+
+def kster_keys(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kster", "keys", *arguments, "--data", str(data)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def make_key(data: Path, name: str, scope: str) -> str:
+    from kster.server.database import ServerDatabase
+    from kster.server.keys import Keys
+
+    database = ServerDatabase(data)
+    _, token = Keys(database).add(name, scope)
+    database.close()
+    return token
+
+
+def of(server: RunningServer, name: str) -> httpx.Client:
+    token = server.keys[name]  # type: ignore[attr-defined]
+    return httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=60)
+
+
+def test_without_a_key_nothing_is_translated_and_nothing_is_seen(keyed: RunningServer) -> None:
+    sent = {"q": ENGLISH[0], "source": "en", "target": "de"}
+    assert keyed.http.post("/translate", json=sent).status_code == 400  # as LibreTranslate
+    assert keyed.http.post("/translate", json={**sent, "api_key": "wrong"}).status_code == 403
+    assert keyed.http.get("/v1/memories").status_code == 401
+    assert keyed.http.get("/metrics").status_code == 401
+    refused = keyed.http.get("/mmt/memories", headers={"MMT-ApiKey": "wrong"})
+    assert refused.status_code == 403
+    assert refused.json()["error"]["type"] == "ForbiddenException"
+    assert keyed.http.get("/health").status_code == 200
+
+
+def test_a_key_is_accepted_wherever_clients_put_it(keyed: RunningServer) -> None:
+    token = keyed.keys["reader"]  # type: ignore[attr-defined]
+    sent = {"q": ENGLISH[0], "source": "en", "target": "de"}
+    for answer in (
+        keyed.http.post("/translate", json={**sent, "api_key": token}),
+        keyed.http.post("/translate", data={**sent, "api_key": token}),
+        keyed.http.post("/translate", params={**sent, "api_key": token}),
+        keyed.http.post("/translate", json=sent, headers={"X-API-Key": token}),
+    ):
+        assert answer.json() == {"translatedText": GERMAN[0]}
+    omegat = {"q": ENGLISH[0], "langpair": "en|de", "key": token}
+    assert keyed.http.get("/translate", params=omegat).json()["responseStatus"] == 200
+    assert keyed.http.get("/mmt/memories", headers={"MMT-ApiKey": token}).json()["status"] == 200
+
+
+def test_a_read_key_changes_nothing(keyed: RunningServer) -> None:
+    reader = of(keyed, "reader")
+    suggestion = {"q": "a", "s": "b", "source": "en", "target": "de"}
+    assert reader.post("/v1/memories", json={"name": "mine"}).status_code == 403
+    assert reader.post("/v1/memories/1/segments", json=PAIR).status_code == 403
+    assert reader.post("/suggest", json=suggestion).status_code == 403
+    assert reader.post("/v1/memories/1/fit", json={}).status_code == 403
+
+
+def test_keys_do_not_see_each_others_memories_and_an_admin_sees_all(keyed: RunningServer) -> None:
+    anna, bert, boss = of(keyed, "anna"), of(keyed, "bert"), of(keyed, "boss")
+    mine = anna.post("/v1/memories", json={"name": "anna's"}).json()["id"]
+    segment = anna.post(f"/v1/memories/{mine}/segments", json=PAIR).json()["id"]
+    request = {"text": PAIR["source"], "source": "en", "target": "de"}
+
+    def text(client: httpx.Client, **more: object) -> str:
+        return client.post("/v1/translate", json={**request, **more}).json()["translations"][0]["text"]
+
+    assert text(anna) == PAIR["target"]
+    assert text(bert) != PAIR["target"]
+    assert text(boss) != PAIR["target"]  # not mixed into an admin's own translations …
+    assert text(boss, memories=[mine]) == PAIR["target"]  # … unless named
+    for path in ("", "/segments", f"/segments/{segment}", "/export", "/jobs"):
+        assert bert.get(f"/v1/memories/{mine}{path}").status_code == 404
+        assert boss.get(f"/v1/memories/{mine}{path}").status_code == 200
+    assert bert.post("/v1/translate", json={**request, "memories": [mine]}).status_code == 404
+    assert (
+        bert.get(
+            "/mmt/translate", params={"q": "a", "source": "en", "target": "de", "hints": mine}
+        ).status_code
+        == 404
+    )
+    assert bert.delete(f"/v1/memories/{mine}").status_code == 404
+    assert bert.delete(f"/v1/memories/{mine}/segments/{segment}").status_code == 404
+    job = anna.post(f"/v1/memories/{mine}/import", files={"file": ("a.tsv", b"source\ttarget\na\tb")}).json()
+    assert bert.get(f"/v1/jobs/{job['id']}").status_code == 404
+    assert keyed.finished(job, keyed.keys["anna"])["state"] == "done"  # type: ignore[attr-defined]
+    assert mine not in [m["id"] for m in bert.get("/v1/memories").json()]
+    assert anna.delete(f"/v1/memories/{mine}").status_code == 200
+
+
+def test_shared_memories_are_seen_by_all_and_changed_by_admins_only(keyed: RunningServer) -> None:
+    anna, boss = of(keyed, "anna"), of(keyed, "boss")
+    (shared,) = [m for m in anna.get("/v1/memories").json() if m["shared"]]
+    assert shared["writable"] is False
+    assert anna.post(f"/v1/memories/{shared['id']}/segments", json=PAIR).status_code == 403
+    added = boss.post(f"/v1/memories/{shared['id']}/segments", json=PAIR)
+    assert added.status_code == 201
+    assert boss.delete(f"/v1/memories/{shared['id']}/segments/{added.json()['id']}").status_code == 200
+
+
+def test_a_suggestion_of_a_key_teaches_its_own_memory(keyed: RunningServer) -> None:
+    anna, bert = of(keyed, "anna"), of(keyed, "bert")
+    sent = {"q": PAIR["source"], "source": "en", "target": "de"}
+    assert anna.post("/suggest", json={**sent, "s": PAIR["target"]}).json() == {"success": True}
+    assert anna.post("/translate", json=sent).json()["translatedText"] == PAIR["target"]
+    assert bert.post("/translate", json=sent).json()["translatedText"] != PAIR["target"]
+
+
+def test_a_revoked_key_is_useless_at_once(keyed: RunningServer) -> None:
+    gone = of(keyed, "gone")
+    assert gone.get("/v1/status").status_code == 200
+    revoked = kster_keys(keyed.data, "revoke", "gone")
+    assert revoked.returncode == 0, revoked.stderr
+    assert gone.get("/v1/status").status_code == 403
+    listed = json.loads(kster_keys(keyed.data, "list", "--json").stdout)
+    assert [key["name"] for key in listed if key["revoked"]] == ["gone"]
+
+
+def test_keys_are_kept_as_hashes_only(keyed: RunningServer) -> None:
+    files = [path.read_bytes() for path in keyed.data.glob("server.sqlite*")]
+    for token in keyed.keys.values():  # type: ignore[attr-defined]
+        assert not any(token.encode() in content for content in files)
+        assert token not in keyed.log.read_text()
+
+
+def test_too_much_text_is_refused(keyed: RunningServer) -> None:
+    anna = of(keyed, "anna")
+    long = {"q": "a" * 401, "source": "en", "target": "de"}
+    assert anna.post("/translate", json=long).status_code == 400
+    assert "400" in anna.post("/translate", json=long).json()["error"]
+    assert anna.post("/translate", json={**long, "q": ["a"] * 5}).status_code == 400
+    assert anna.post("/suggest", json={**long, "s": "b"}).status_code == 400
+    assert anna.get("/mmt/translate", params=long).status_code == 400
+
+
+def test_too_large_a_body_is_refused_by_its_length_and_while_it_streams(keyed: RunningServer) -> None:
+    anna = of(keyed, "anna")
+    assert anna.post("/translate", json={"q": "a" * 30_000}).status_code == 413
+
+    def endless() -> Iterator[bytes]:
+        yield b'{"q": "'
+        for _ in range(100):
+            yield b"a" * 10_000
+
+    streamed = anna.post("/translate", content=endless(), headers={"content-type": "application/json"})
+    assert streamed.status_code == 413
+    streamed = anna.post("/v1/translate", content=endless(), headers={"content-type": "application/json"})
+    assert streamed.status_code == 413
+    mine = anna.post("/v1/memories", json={"name": "uploads"}).json()["id"]
+    upload = anna.post(f"/v1/memories/{mine}/import", files={"file": ("a.tmx", b"a" * 60_000)})
+    assert upload.status_code == 413
+    assert not list((keyed.data / "uploads").iterdir())
+
+
+def test_too_many_requests_are_told_to_wait_and_others_are_not(keyed: RunningServer) -> None:
+    eager, reader = of(keyed, "eager"), of(keyed, "reader")
+    answers = [eager.get("/languages").status_code for _ in range(130)]
+    assert answers[0] == 200
+    assert answers[-1] == 429
+    assert "slow down" in eager.get("/languages").json()["error"]
+    assert reader.get("/languages").status_code == 200
+
+
+def test_a_server_that_others_can_reach_does_not_start_without_keys(
+    taught_marian: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "kster", "serve", "--host", "0.0.0.0", "--port", "0"]
+    command += ["--model", str(taught_marian), "--data", str(tmp_path / "data")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "kster keys add" in done.stderr
+
+
+# On loopback without keys ----------------------------------------------------------------------------
+
+
+def test_pages_of_other_sites_cannot_use_a_loopback_server(server: RunningServer) -> None:
+    form = {"q": "a", "s": "b", "source": "en", "target": "de"}
+    assert (
+        server.http.post("/suggest", data=form, headers={"Origin": "https://evil.example"}).status_code == 403
+    )
+    assert server.http.post("/suggest", data=form, headers={"Origin": "null"}).status_code == 403
+    assert server.http.get("/v1/memories", headers={"Host": "evil.example"}).status_code == 403
+    own = server.http.post("/detect", data={"q": "the"}, headers={"Origin": server.url})
+    assert own.status_code == 200
+    assert "access-control-allow-origin" not in own.headers
+
+
+def test_every_answer_has_a_request_id_that_is_in_the_log(server: RunningServer) -> None:
+    id = server.http.get("/health").headers["x-request-id"]
+    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    (line,) = [line for line in lines if line.get("request_id") == id]
+    assert (line["path"], line["status"], line["level"]) == ("/health", 200, "info")
+
+
+def test_a_path_or_url_for_a_file_is_only_text(server: RunningServer) -> None:
+    for value in ("/etc/passwd", "file:///etc/passwd", "http://127.0.0.1:1/"):
+        answer = server.http.post("/translate_file", data={"file": value, "source": "en", "target": "de"})
+        assert answer.status_code == 400
+        assert "missing file" in answer.json()["error"]
+
+
+def test_nonsense_on_the_wire_does_not_stop_the_server(server: RunningServer) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+
+    def send(nonsense: bytes) -> None:
+        with socket.create_connection((host, int(port)), timeout=10) as wire:
+            wire.sendall(nonsense)
+            wire.shutdown(socket.SHUT_WR)
+            wire.recv(1000)
+
+    attacks = [
+        b"\x00" * 1000 + b"\r\n\r\n",
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{",
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 40000\r\n\r\n" + b"[" * 40000,
+        b"GET /" + os.urandom(200).hex().encode() + b" HTTP/9.9\r\n\r\n",
+    ]
+    threads = [threading.Thread(target=send, args=(attack,)) for attack in attacks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.http.get("/health").status_code == 200
