@@ -4,7 +4,8 @@ ContraWSD's files are read as they are (`<data>/wsd/contrawsd.<direction>.json`)
 from the corpora:
 
 1. Words of the training text are linked by co-occurrence: a target word t belongs to a source word s when it
-   stands in a good share of the pairs with s, and s in a good share of those with t.
+   stands in a good share of the pairs with s, s in a good share of those with t, and no other source word is
+   closer to t by the Dice coefficient.
 2. A source word is ambiguous when it has two such target words of different stems that hardly ever stand in
    the same pair.
 3. Each test pair with the ambiguous word once, one of its translations once and the other not at all gives
@@ -35,10 +36,8 @@ from kster.experiments.tables import DOMAINS, NEWS_TRAIN, memory_slice, test_sli
 
 TEXT = 20_000  # pairs of each corpus that senses are learned from
 LEAST_SEEN = 15  # pairs with a source word
-SHARE_OF_SOURCE, SHARE_OF_TARGET = (
-    0.12,
-    0.4,
-)  # of the pairs with s that have t, and of those with t that have s
+SHARE_OF_SOURCE = 0.12  # of the pairs with s must have t
+SHARE_OF_TARGET = 0.4  # of the pairs with t must have s
 TOGETHER = 0.1  # at most this share of the rarer sense's pairs has the other one, too
 LEAST_LETTERS = 4
 SAME_STEM = 4  # words that begin alike for so many letters are forms of one word
@@ -90,23 +89,24 @@ def find_senses(pairs: Iterable[tuple[str, str]], least: int = LEAST_SEEN) -> di
     targets = Counter(word for _, target in bags for word in target)
     linked: Counter[tuple[str, str]] = Counter()
     for source, target in bags:
-        linked.update(
-            product(
-                [s for s in source if sources[s] >= least], [t for t in target if targets[t] * 4 >= least]
-            )
-        )
+        frequent = [s for s in source if sources[s] >= least]
+        linked.update(product(frequent, (t for t in target if targets[t] * 4 >= least)))
+    closest: dict[str, float] = defaultdict(float)  # t → how close its closest source word is (Dice)
+    dice = {(s, t): 2 * count / (sources[s] + targets[t]) for (s, t), count in linked.items()}
+    for (_, t), value in dice.items():
+        closest[t] = max(closest[t], value)
     candidates: dict[str, list[str]] = defaultdict(list)
     for (s, t), count in linked.most_common():
-        if count >= SHARE_OF_SOURCE * sources[s] and count >= SHARE_OF_TARGET * targets[t] and s != t.lower():
+        shares = count >= SHARE_OF_SOURCE * sources[s] and count >= SHARE_OF_TARGET * targets[t]
+        if shares and dice[s, t] == closest[t] and s != t.lower():
             candidates[s].append(t)
     wanted = {s: ts for s, ts in candidates.items() if len(ts) > 1}
     together: Counter[tuple[str, str, str]] = Counter()
     for source, target in bags:
         present = set(target)
         for s in source:
-            together.update(
-                (s, *pair) for pair in combinations((t for t in wanted.get(s, ()) if t in present), 2)
-            )
+            found = (t for t in wanted.get(s, ()) if t in present)
+            together.update((s, *two) for two in combinations(found, 2))
     return _apart(wanted, linked, together)
 
 

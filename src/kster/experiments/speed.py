@@ -47,9 +47,8 @@ def speed(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
             "KSTER": Engine(memory=spec, smoother=fitted),
         }
         identity = [spec.identity, str(test), scale.repeats, str(pipeline.base.device), torch.__version__]
-        seconds = pipeline.measured(
-            "speed", identity, lambda e=engines: _time(pipeline, e, test, scale.repeats)
-        )
+        measure = partial(_time, pipeline, engines, test, scale.repeats)
+        seconds = pipeline.measured("speed", identity, measure)
         entries = pipeline.memory(spec).entry_count
         rows.append({"memory": spec.name, "entries": entries, "seconds": seconds})
     return {"statistics": {"sentences": len(pipeline.corpora.pairs(test)), "rows": rows, "device": _device()}}

@@ -1,0 +1,198 @@
+"""The pipeline: resumable at every stage, without the packages a bare GPU machine lacks, choosing by dev."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kster.errors import KsterError
+from kster.experiments import pipeline as pipeline_module
+from kster.experiments.__main__ import NOT_FINISHED, main
+from kster.experiments.data import Corpora, Slice
+from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
+from kster.experiments.run import run
+from kster.experiments.scale import Scale
+from kster.experiments.stages import Clock, OutOfTime, read_json
+from kster.experiments.systems import choose, shortlist
+from kster.smoothing.sweep import Trial
+
+
+class Allowance(Clock):
+    """Time for a given number of stages."""
+
+    def __init__(self, stages: int) -> None:
+        super().__init__()
+        self.stages = stages
+
+    def check(self) -> None:
+        if self.stages == 0:
+            raise OutOfTime
+        self.stages -= 1
+
+
+def make(model: Path, data: Path, out: Path, clock: Clock | None = None) -> Pipeline:
+    return Pipeline(model, data, out, out / "cache", device="cpu", clock=clock, say=lambda line: None)
+
+
+def translations(path: Path, out: Path) -> list[Any]:
+    return [
+        [cell["row"], cell["column"], read_json(out / cell["translation"])["lines"]]
+        for cell in read_json(path)["cells"]
+    ]
+
+
+def test_a_run_stopped_again_and_again_comes_to_the_same_result(
+    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    whole = run("dropout", make(taught_marian, data, tmp_path / "whole"), scale)
+    out, attempts = tmp_path / "parts", 0
+    while True:
+        attempts += 1
+        pipeline = make(taught_marian, data, out, Allowance(6))
+        try:
+            parts = run("dropout", pipeline, scale)
+            break
+        except OutOfTime:
+            assert attempts < 20
+        finally:
+            pipeline.close()
+    assert attempts > 2
+    assert translations(parts, out) == translations(whole, tmp_path / "whole")
+
+
+def test_a_memory_whose_build_was_killed_is_finished_without_double_entries(
+    taught_marian: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_module, "IMPORT_AT_ONCE", 5)
+    spec = MemorySpec("koran", (Slice("koran", "train", 30),))
+    expected = [
+        (s.source, s.target) for s in make(taught_marian, data, tmp_path / "whole").memory(spec).segments()
+    ]
+
+    def killed(path: Path, content: Any) -> None:
+        if content == 10:  # the second chunk is in the memory, but not yet noted
+            raise KeyboardInterrupt
+        write_json(path, content)
+
+    write_json = pipeline_module.write_json
+    with monkeypatch.context() as broken:
+        broken.setattr(pipeline_module, "write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make(taught_marian, data, tmp_path / "killed").memory(spec)
+    memory = make(taught_marian, data, tmp_path / "killed").memory(spec)
+    assert [(s.source, s.target) for s in memory.segments()] == expected
+    assert memory.verify() == []
+
+
+def test_a_bare_machine_can_run_it(taught_marian: Path, data: Path, tmp_path: Path) -> None:
+    missing = ("faiss", "sacrebleu", "pydantic", "polib", "sacremoses", "ray", "typer", "rich", "matplotlib")
+    code = f"""
+import sys
+for name in {missing}: sys.modules[name] = None
+from kster.experiments import command, scale
+from dataclasses import replace
+fit = {{"steps": 2, "batch_tokens": 256, "evaluate_every": 1, "max_tokens": 200, "k": 4}}
+command.QUICK = replace(scale.QUICK, memory=20, test=2, dev=4, dev_decoded=2, fit=fit)
+from kster.experiments.__main__ import main
+sys.exit(main(["unseen", "--data", {str(data)!r}, "--model", {str(taught_marian)!r},
+               "--out", {str(tmp_path)!r}, "--stage", "run", "--quick", "--device", "cpu"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "unseen" / "en-de.run.json").is_file()
+
+
+def test_a_shortlist_has_different_weights_the_most_likely_first() -> None:
+    trials = [
+        Trial(4, 1.0, 0.1, 3.0),
+        Trial(8, 1.0, 0.1, 2.0),
+        Trial(4, 2.0, 0.5, 1.5),
+        Trial(4, 1.0, 0.9, 9.0),
+    ]
+    assert shortlist(trials, 2) == [trials[2], trials[1]]
+
+
+def test_the_engine_with_the_best_translations_of_dev_is_chosen(
+    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    pipeline = make(taught_marian, data, tmp_path)
+    memory = MemorySpec("koran", (Slice("koran", "train", 40),))
+    helpful = Trial(4, 1.0, 0.9, 0.0).settings("gaussian", None)
+    candidates = [Engine(), Engine(memory=memory, smoother=helpful)]
+    assert choose(pipeline, candidates, [Slice("koran", "dev")], scale) == candidates[1]
+    (choice,) = (tmp_path / "choices" / "en-de").iterdir()
+    scores = [candidate["mean"] for candidate in read_json(choice)["candidates"]]
+    assert scores[1] > scores[0]
+
+
+def test_a_packed_directory_has_all_that_is_read_and_no_more(
+    data: Path, tmp_path: Path, scale: Scale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kster.experiments.command.QUICK", scale)
+    options = [
+        "--data",
+        str(data),
+        "--out",
+        str(tmp_path / "out"),
+        "--quick",
+        "--pack",
+        str(tmp_path / "packed"),
+    ]
+    assert main(["robustness", *options]) == 0
+    packed, whole = Corpora(tmp_path / "packed", ("en", "de")), Corpora(data, ("en", "de"))
+    assert len(packed.pairs(Slice("koran", "train"))) == scale.memory
+    assert packed.pairs(Slice("law", "dev", 40, 1_500)) == whole.pairs(Slice("law", "dev", 8, 1_500))
+    noisy = packed.pairs(Slice("koran_noise", "train"))
+    clean = packed.pairs(Slice("koran", "train"))
+    assert [german for _, german in noisy] == [german for _, german in clean]
+    assert [english for english, _ in noisy] != [english for english, _ in clean]
+
+
+def test_it_names_the_files_it_reads(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["unseen", "--data", str(data), "--out", str(tmp_path), "--quick", "--list-data"]) == 0
+    files = capsys.readouterr().out.splitlines()
+    assert str(data / "ted" / "test.en.xz") in files
+    assert all(Path(file).is_file() for file in files)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["nothing"], "experiment 'nothing' is unknown; accepted: damt"),
+        (["damt"], "--model is missing"),
+        (["damt", "--stage", "report"], "no results of 'damt' here"),
+        (["damt", "--data", "no/such/place", "--list-data"], "no such data directory"),
+    ],
+)
+def test_mistakes_are_named(
+    options: list[str], message: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *rest = options
+    assert main([name, "--data", str(data), "--out", str(tmp_path), *rest]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_time_at_all_says_that_the_same_command_continues(
+    taught_marian: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [
+        "--data",
+        str(data),
+        "--out",
+        str(tmp_path),
+        "--model",
+        str(taught_marian),
+        "--max-seconds",
+        "0",
+    ]
+    assert main(["damt", *options, "--device", "cpu"]) == NOT_FINISHED
+    assert "the same command continues" in capsys.readouterr().err
+
+
+def test_missing_text_is_named(taught_marian: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(KsterError, match=r"bible/test\.en\.xz: no such file"):
+        make(taught_marian, data, tmp_path).translate(Engine(), Slice("bible", "test"))
