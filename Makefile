@@ -25,6 +25,7 @@ serve: install $(SERVED_MEMORY)
 	$(BIN)/kster serve --model models/en-de --model models/de-en --memory $(SERVED_MEMORY) --data kster-data
 
 $(SERVED_MEMORY): | install
+	rm -rf $@.new
 	$(BIN)/kster memory create $@.new --model models/en-de
 	$(BIN)/kster memory import $@.new examples/ombravella.tmx
 	mv $@.new $@

@@ -13,7 +13,6 @@ from running import RunningServer, start
 
 from tiny import ENGLISH, GERMAN
 
-
 IMPORTED = 1_000  # pairs of a file: enough to be under way for a while
 
 

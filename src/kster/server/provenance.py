@@ -7,14 +7,15 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from kster.translation import TokenExplanation, Translation
+from kster.translation.words import words_of as group_tokens
 
-WORD_BEGIN = "▁"  # SentencePiece's mark
-END = ("</s>", "<pad>")
 EXAMPLES = 8  # a token's nearest are listed; their weights say how much the rest matters
 
 
-def words_of(translation: Translation, homes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The words of an explained translation, in order.
+def words_of(
+    translation: Translation, homes: Mapping[str, dict[str, Any]], end_token: str
+) -> list[dict[str, Any]]:
+    """The words of an explained translation, in order; punctuation marks are words of their own.
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
     differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory had to
@@ -22,9 +23,10 @@ def words_of(translation: Translation, homes: Mapping[str, dict[str, Any]]) -> l
     """
     words: list[dict[str, Any]] = []
     cursor = 0
-    for group in _groups(translation.tokens or ()):
-        text = "".join(token.token for token in group).replace(WORD_BEGIN, " ").strip()
-        if not text:
+    tokens = translation.tokens or ()
+    for word in group_tokens([token.token for token in tokens], end_token):
+        group, text = tokens[word.first : word.last], word.text
+        if not text or group[0].token == end_token:
             continue
         start = translation.text.find(text, cursor)
         end = start + len(text) if start >= 0 else None
@@ -66,20 +68,6 @@ def plain_words(text: str) -> list[dict[str, Any]]:
         cursor = start + len(part)
         words.append({"text": part, "start": start, "end": cursor})
     return words
-
-
-def _groups(tokens: Sequence[TokenExplanation]) -> list[list[TokenExplanation]]:
-    groups: list[list[TokenExplanation]] = []
-    begin = True
-    for token in tokens:
-        if token.token in END:  # also between the sentences of a long text
-            begin = True
-            continue
-        if begin or token.token.startswith(WORD_BEGIN):
-            groups.append([])
-        groups[-1].append(token)
-        begin = False
-    return groups
 
 
 def _token(token: TokenExplanation, homes: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

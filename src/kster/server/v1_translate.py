@@ -67,6 +67,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
         str(part.directory): {"id": memory.id, "name": memory.name, "pair": served.pair}
         for memory, part in used
     }
+    end = served.model.token_text(served.model.eos_id)
     return {
         "source": served.source,
         "target": served.target,
@@ -76,7 +77,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
         "smoother": await asyncio.to_thread(_smoother, served, method, parts),
         "memories": list(homes.values()),
         "translations": [
-            _translation_json(result, base[i] if base else None, homes, wanted.explain)
+            _translation_json(result, base[i] if base else None, homes, end if wanted.explain else None)
             for i, result in enumerate(results)
         ],
     }
@@ -93,18 +94,19 @@ def chosen_memories(
 
 
 def _translation_json(
-    result: Translation, base: Translation | None, homes: dict[str, dict[str, Any]], explained: bool
+    result: Translation, base: Translation | None, homes: dict[str, dict[str, Any]], end: str | None
 ) -> dict[str, Any]:
+    """end: the end-of-sentence token, where the translations are explained."""
     answer: dict[str, Any] = {
         "source": result.source,
         "text": result.text,
         "score": result.score,
         "alternatives": list(result.alternatives),
     }
-    if explained:
-        answer["words"] = words_of(result, homes)
+    if end is not None:
+        answer["words"] = words_of(result, homes, end)
     if base is not None:
-        words = words_of(base, homes) if explained else plain_words(base.text)
+        words = words_of(base, homes, end) if end is not None else plain_words(base.text)
         answer.setdefault("words", plain_words(result.text))
         mark_changes(words, answer["words"])
         answer["base"] = {"text": base.text, "score": base.score, "words": words}
