@@ -30,7 +30,16 @@ _HOMES = {
     "Translator": "kster.translation",
 }
 
-__all__ = ["BaseModel", "KsterError", "Memory", "MemoryGroup", "Pair", "Smoother", "Translator", "__version__"]
+__all__ = [
+    "BaseModel",
+    "KsterError",
+    "Memory",
+    "MemoryGroup",
+    "Pair",
+    "Smoother",
+    "Translator",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

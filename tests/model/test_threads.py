@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import ENGLISH, GERMAN
 
 from kster.model import BaseModel
+from tiny import ENGLISH, GERMAN
 
 
 @pytest.mark.parametrize("family", ["tiny_marian", "tiny_m2m100"])
