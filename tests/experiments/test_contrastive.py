@@ -66,5 +66,7 @@ def test_without_the_embedding_package_examples_are_chosen_by_their_words(
     assert embeddings.method() == "TF-IDF"
     river, money = "the river flows to the sea", "the loan has a low rate"
     pool = [Contrast(text, "", ()) for text in (river, money, river + " again", money + " again")]
-    chosen = select(pool, [("a loan with a rate", ""), ("the rate of the loan", "")], count=2, english=0)
-    assert {contrast.source for contrast in chosen} == {money, money + " again"}
+    domains = {"finance": [("a loan with a rate", "")], "nature": [("a river to the sea", "")]}
+    chosen = select(pool, domains, count=2, english=0)
+    assert {contrast.source for contrast in chosen["finance"]} == {money, money + " again"}
+    assert {contrast.source for contrast in chosen["nature"]} == {river, river + " again"}

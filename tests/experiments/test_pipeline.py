@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,17 @@ def test_a_run_stopped_again_and_again_comes_to_the_same_result(
             pipeline.close()
     assert attempts > 2
     assert translations(parts, out) == translations(whole, tmp_path / "whole")
+
+
+def test_small_results_are_enough_to_go_on_elsewhere(
+    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    first = run("mdmt", make(taught_marian, data, tmp_path), scale)
+    expected = translations(first, tmp_path)
+    shutil.rmtree(tmp_path / "cache")
+    again = run("mdmt", make(taught_marian, data, tmp_path, Allowance(0)), scale)  # no time for any stage
+    assert translations(again, tmp_path) == expected
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_memory_whose_build_was_killed_is_finished_without_double_entries(

@@ -20,19 +20,18 @@ SMALL, OFTEN = 30_000, 4.0  # in a mixture, corpora of fewer pairs are seen this
 def train_baseline(
     pipeline: Pipeline, memory: MemorySpec, dev: Sequence[Slice], epochs: int, scale: Scale
 ) -> Path:
-    """The model directory after so many passes over the text that the memory is made of."""
+    """Where the model will be after so many passes over the text that the memory is made of."""
     steps = (epochs, scale.batch_tokens, scale.least_steps, scale.most_steps)
     name = f"{memory.name}-{digest([memory.identity, steps])}"
     output = pipeline.cache / "models" / name
-    model = output / "model"
-    if not (model / "config.json").is_file():
-        pipeline.clock.check()
+
+    def make() -> None:
         pipeline.say(f"fine-tuning on {memory.name}, {epochs} epochs")
         config = _write_config(pipeline, memory, dev, epochs, scale, output)
-        report = train(config, max_seconds=pipeline.clock.left)
-        if not report.finished:
+        if not train(config, max_seconds=pipeline.clock.left).finished:
             raise OutOfTime
-    return model
+
+    return pipeline.promise(output / "model", make)
 
 
 def _write_config(

@@ -32,7 +32,7 @@ from kster.experiments.data import Corpora, Pairs, Slice
 from kster.experiments.embeddings import embed, method
 from kster.experiments.scale import Scale
 from kster.experiments.stages import read_json, write_json
-from kster.experiments.tables import DOMAINS, NEWS_TRAIN, memory_slice, test_slice
+from kster.experiments.tables import DOMAINS, GENERAL, NEWS_TRAIN, memory_slice, test_slice
 
 TEXT = 20_000  # pairs of each corpus that senses are learned from
 LEAST_SEEN = 15  # pairs with a source word
@@ -122,6 +122,7 @@ def _apart(
         for t in ts:
             rivals = all(
                 t.lower()[:SAME_STEM] != other.lower()[:SAME_STEM]
+                and t[0].isupper() == other[0].isupper()  # in German, a noun is no rival of a verb
                 and together[s, other, t] <= TOGETHER * min(linked[s, t], linked[s, other])
                 for other in kept
             )
@@ -149,14 +150,20 @@ def build_contrasts(pairs: Iterable[tuple[str, str]], senses: dict[str, list[str
 # Choosing what is like a domain --------------------------------------------------------------------------
 
 
-def select(contrasts: Sequence[Contrast], domain: Pairs, count: int, english: int) -> list[Contrast]:
-    """The examples most like the domain's text. english: which side of a pair is English, 0 or 1."""
+def select(
+    contrasts: Sequence[Contrast], domains: dict[str, Pairs], count: int, english: int
+) -> dict[str, list[Contrast]]:
+    """For each domain the examples most like its text. english: which side of a pair is English, 0 or 1."""
     texts = [(c.source, c.reference)[english] for c in contrasts]
-    own = [pair[english] for pair in domain[:DOMAIN_SENTENCES]]
+    own = [pair[english] for pairs in domains.values() for pair in pairs]
     vectors = embed([*texts, *own])  # (n + m, d)
-    centre = vectors[len(texts) :].mean(axis=0)  # (d,)
-    likeness = vectors[: len(texts)] @ centre  # (n,)
-    return [contrasts[i] for i in np.argsort(-likeness, kind="stable")[:count]]
+    chosen, first = {}, len(texts)
+    for name, pairs in domains.items():
+        centre = vectors[first : first + len(pairs)].mean(axis=0)  # (d,)
+        first += len(pairs)
+        likeness = vectors[: len(texts)] @ centre  # (n,)
+        chosen[name] = [contrasts[i] for i in np.argsort(-likeness, kind="stable")[:count]]
+    return chosen
 
 
 def selected_file(corpora: Corpora) -> Path:
@@ -176,19 +183,16 @@ def prepare(corpora: Corpora, scale: Scale) -> Path:
         contrasts, origin = read_contrawsd(given), given.name
     else:
         senses = find_senses(corpora.pairs(*text_slices(scale)))
-        tests = [test_slice(name, scale) for name in ("general", *DOMAINS)]
-        contrasts = build_contrasts(corpora.pairs(*(Slice(t.corpus, t.split) for t in tests)), senses)
-        origin = f"{len(senses)} ambiguous words of the corpora"
+        contrasts = build_contrasts(corpora.pairs(*searched_slices(scale)), senses)
+        origin = f"{len(senses):,} ambiguous words of the corpora"
     if not contrasts:
         raise KsterError(
             f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
         )
-    english = corpora.direction.index("en")
-    chosen: dict[str, Any] = {}
-    for domain in DOMAINS:
-        own = corpora.pairs(memory_slice(domain, scale).at_most(DOMAIN_SENTENCES))
-        chosen[domain] = [asdict(c) for c in select(contrasts, own, scale.contrasts, english)]
-    write_json(path, {"origin": origin, "pool": len(contrasts), "embeddings": method(), "domains": chosen})
+    own = {domain: corpora.pairs(memory_slice(domain, scale).at_most(DOMAIN_SENTENCES)) for domain in DOMAINS}
+    chosen = select(contrasts, own, scale.contrasts, corpora.direction.index("en"))
+    domains = {domain: [asdict(contrast) for contrast in found] for domain, found in chosen.items()}
+    write_json(path, {"origin": origin, "pool": len(contrasts), "embeddings": method(), "domains": domains})
     return path
 
 
@@ -208,3 +212,10 @@ def text_slices(scale: Scale) -> list[Slice]:
         slice.at_most(most)
         for slice in (NEWS_TRAIN, Slice("koran", "train"), Slice("it", "train"), Slice("law", "dev", 1_500))
     ]
+
+
+def searched_slices(scale: Scale) -> list[Slice]:
+    """The test sets that examples are taken from: more of them than are translated elsewhere."""
+    tests = [test_slice(name, scale) for name in (GENERAL, *DOMAINS)]
+    most = None if scale.test is None else 40 * scale.test
+    return [Slice(test.corpus, test.split, most) for test in tests]

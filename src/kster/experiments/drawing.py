@@ -93,8 +93,9 @@ def speed(section: Section, _: ScoredTable | None, result: dict[str, Any], __: P
             quoted = row["memory"] == "mixed" and paper is not None
             cells.append(f"{ratio:.2f}" + (f" ({paper:.2f})" if quoted else ""))
         rows.append([row["memory"], f"{row['entries']:,}", f"{seconds['Base']:.2f}", *cells])
+    devices = " and ".join(dict.fromkeys(row["device"] for row in statistics["rows"]))
     notes = (
-        f"{statistics['sentences']} sentences on {statistics['device']}, the shortest of several times; "
+        f"{statistics['sentences']} sentences on {devices}, the shortest of several times; "
         "in brackets the paper's figure, for a memory of 172 million entries.",
     )
     title = f"speed, {section.direction} ({result['scale']})"

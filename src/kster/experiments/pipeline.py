@@ -3,11 +3,13 @@
     cache/<direction>/memories/…   keys; large, stay where they were made
     cache/<direction>/lookups/…    force-decoded tokens and their neighbours, shared by fits
     cache/<direction>/fits/…       smoothers
-    cache/<direction>/tunings/…    kNN-MT's likelihood over its grid
-    out/translations/<direction>/… what the report reads; small
+    cache/<direction>/models/…     fine-tuned baselines
+    out/tunings/<direction>/…      kNN-MT's likelihood over its grid
+    out/translations/<direction>/… what the report reads; small, as all in `out`
 
 A stage's name is a digest of everything that decides its result, so a changed setting is a new stage and a
-rerun finds the old ones. A kill leaves a stage either whole or absent.
+rerun finds the old ones. A kill leaves a stage either whole or absent. Fits and models are made when a
+translation needs them: with `out` alone, on another machine, only what is missing is done.
 """
 
 from __future__ import annotations
@@ -94,6 +96,18 @@ class Pipeline:
         self.cache = cache / f"{self.direction}-{self.base.fingerprint[:8]}"
         self._memory: tuple[list[str], Memory] | None = None
         self._tuned_model: tuple[Path, BaseModel] | None = None
+        self._promised: dict[Path, Callable[[], None]] = {}
+
+    def promise(self, directory: Path, make: Callable[[], None]) -> Path:
+        """A directory that `make` will write when something is read from it."""
+        self._promised[directory] = make
+        return directory
+
+    def _redeem(self, directory: Path) -> Path:
+        if not directory.is_dir():
+            self.clock.check()
+            self._promised[directory]()
+        return directory
 
     # Memories ----------------------------------------------------------------------------------------
 
@@ -138,7 +152,7 @@ class Pipeline:
     def fit(
         self, spec: MemorySpec, settings: FitSettings, dev: Sequence[Slice], general: Sequence[Slice] = ()
     ) -> Path:
-        """The directory of a smoother fitted to a memory; stopped by `dev` (and held-out `general`)."""
+        """The directory a smoother fitted to a memory will be in; stopped by `dev` and held-out `general`."""
         identity = {
             "memory": spec.identity,
             "settings": settings.to_json(),
@@ -146,8 +160,8 @@ class Pipeline:
             "general": [str(slice) for slice in general],
         }
         directory = self.cache / "fits" / f"{spec.name}-{digest(identity)}"
-        if not directory.is_dir():
-            self.clock.check()
+
+        def make() -> None:
             memory = self.memory(spec)
             self.say(f"fitting {directory.name}")
             report = fit(
@@ -161,12 +175,14 @@ class Pipeline:
             self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
             write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
             _move(memory.directory / "smoother", directory)
-        return directory
+
+        return self.promise(directory, make)
 
     def tuning(self, spec: MemorySpec, ks: tuple[int, ...], dev: Sequence[Slice]) -> list[Trial]:
         """kNN-MT as published, on a grid: every trial with its likelihood on `dev`."""
         identity = {"memory": spec.identity, "ks": ks, "dev": [str(slice) for slice in dev]}
-        path = self.cache / "tunings" / f"{spec.name}-{digest(identity)}.json"
+        name = f"{spec.name}-{digest([identity, self.base.fingerprint])}.json"
+        path = self.out / "tunings" / self.direction / name
         if not path.is_file():
             self.clock.check()
             memory = self.memory(spec)
@@ -179,7 +195,7 @@ class Pipeline:
     def smoother(self, smoother: SmootherSettings | Path) -> Smoother:
         """Ready for use on the model's device."""
         if isinstance(smoother, Path):
-            return Smoother.load(smoother, dimension=self.base.dimension).to(self.base.device)
+            return Smoother.load(self._redeem(smoother), dimension=self.base.dimension).to(self.base.device)
         return Smoother(smoother).eval().to(self.base.device)
 
     # Translations ------------------------------------------------------------------------------------
@@ -189,7 +205,8 @@ class Pipeline:
         if engine.model is None:
             return Translator(self.base)
         if self._tuned_model is None or self._tuned_model[0] != engine.model:
-            self._tuned_model = (engine.model, BaseModel.load(engine.model, device=self.device))
+            model = BaseModel.load(self._redeem(engine.model), device=self.device)
+            self._tuned_model = (engine.model, model)
         return Translator(self._tuned_model[1])
 
     def translate(self, engine: Engine, test: Slice) -> Path:

@@ -47,11 +47,20 @@ def speed(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
             "KSTER": Engine(memory=spec, smoother=fitted),
         }
         identity = [spec.identity, str(test), scale.repeats, str(pipeline.base.device), torch.__version__]
-        measure = partial(_time, pipeline, engines, test, scale.repeats)
-        seconds = pipeline.measured("speed", identity, measure)
-        entries = pipeline.memory(spec).entry_count
-        rows.append({"memory": spec.name, "entries": entries, "seconds": seconds})
-    return {"statistics": {"sentences": len(pipeline.corpora.pairs(test)), "rows": rows, "device": _device()}}
+        measure = partial(_measure, pipeline, spec, engines, test, scale.repeats)
+        measured = pipeline.measured("speed", identity, measure)
+        rows.append({"memory": spec.name, **measured})
+    return {"statistics": {"sentences": len(pipeline.corpora.pairs(test)), "rows": rows}}
+
+
+def _measure(
+    pipeline: Pipeline, spec: MemorySpec, engines: dict[str, Engine], test: Slice, repeats: int
+) -> dict[str, Any]:
+    return {
+        "entries": pipeline.memory(spec).entry_count,
+        "seconds": _time(pipeline, engines, test, repeats),
+        "device": torch.cuda.get_device_name() if pipeline.base.device.type == "cuda" else "CPU",
+    }
 
 
 def _time(pipeline: Pipeline, engines: dict[str, Engine], test: Slice, repeats: int) -> dict[str, float]:
@@ -65,10 +74,6 @@ def _time(pipeline: Pipeline, engines: dict[str, Engine], test: Slice, repeats: 
             if turn > 0:
                 best[name] = min(best.get(name, float("inf")), time.perf_counter() - began)
     return best
-
-
-def _device() -> str:
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
 
 
 def speed_reads(scale: Scale) -> list[Slice]:

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from kster.experiments.bleu import corpus_bleu
-from kster.experiments.contrastive import Contrast, read_selected, text_slices
+from kster.experiments.contrastive import Contrast, read_selected, searched_slices, text_slices
 from kster.experiments.data import Slice
 from kster.experiments.pipeline import Engine, Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import DOMAINS, kster, mixed_setting, test_slice
+from kster.experiments.tables import kster, mixed_setting
 
 
 def wsd(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
@@ -62,10 +62,9 @@ def _scores(pipeline: Pipeline, engine: Engine, sources: list[str], targets: lis
 
 def wsd_reads(scale: Scale) -> list[Slice]:
     setting = mixed_setting(scale)
-    tests = [test_slice(name, scale) for name in ("general", *DOMAINS)]
     return [
         *setting.memory.slices,
         *(slice.at_most(scale.dev) for slice in setting.dev),
         *text_slices(scale),
-        *(Slice(test.corpus, test.split) for test in tests),
+        *searched_slices(scale),
     ]
