@@ -89,7 +89,7 @@ def fit(
         judged.append(Source(cacher.pairs(general[:held_out]), table))
     cached = time.monotonic()
 
-    smoother = _start(model, train[0].cache, settings)
+    smoother = start_smoother(model, train[0].cache, settings)
     run = Optimisation(smoother, train, judged, settings, model.vocabulary_size, device)
 
     def on_look(step: int, point: CurvePoint) -> None:
@@ -171,7 +171,7 @@ class _Cacher:
             self.progress("caching", self.done + tokens)
 
 
-def _start(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
+def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
     """The smoother before its first step, the same for the same seed."""
     wanted = settings.smoother(model.dimension)
     if settings.start == "tuned":
