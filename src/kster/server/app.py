@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from kster.server.gate import Gate
 from kster.server.settings import ServerSettings
 
 PAGE = Path(__file__).parent / "page"
+THREADS = 64
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
@@ -45,6 +48,8 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        # Writers may wait for each other for a while, and must not keep readers from a thread.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
         yield
         working.close()
 

@@ -20,6 +20,7 @@ from kster.smoothing.optimisation import CurvePoint
 if TYPE_CHECKING:
     from kster.server.engine import Engine
 
+MAX_UNITS = 5_000_000  # of one file: a small compressed one may hold any number
 REPORTED = 1_000  # rejections kept in a job's report; all are counted
 COUNTED_AT_ONCE = 500
 
@@ -45,6 +46,8 @@ def run_import(engine: Engine, job: Job) -> dict[str, Any]:
         for total, _ in enumerate(pairs(), 1):
             if total % COUNTED_AT_ONCE == 0:
                 engine.jobs.report(job, "reading", 0, total)
+            if total > MAX_UNITS:
+                raise KsterError(f"{request['name']}: more than {MAX_UNITS:,} units; divide it")
         engine.jobs.report(job, "learning", 0, total)
         shutil.rmtree(staging, ignore_errors=True)
         staging.parent.mkdir(parents=True, exist_ok=True)

@@ -126,7 +126,8 @@ class Catalogue:
         return shared
 
     def _open_shared(self, directory: Path) -> tuple[ServedModel, Memory]:
-        description = Memory.open(directory).description
+        with Memory.open(directory) as opened:
+            description = opened.description
         for served in self._models:
             if served.model.fingerprint == description.fingerprint:
                 return served, Memory.open(directory, served.model, lock_timeout=LOCK_TIMEOUT)

@@ -17,7 +17,7 @@ from kster.server.catalogue import Catalogue, ServerMemory
 from kster.server.database import ServerDatabase
 from kster.server.detection import Detector
 from kster.server.errors import TooLarge, TooSlow
-from kster.server.jobs import Job, Jobs
+from kster.server.jobs import FINISHED, Job, Jobs
 from kster.server.keys import Keys, require_some_key
 from kster.server.languages import serves
 from kster.server.metrics import Metrics
@@ -49,6 +49,14 @@ class Engine:
         self.jobs = Jobs(self.database, {"import": partial(run_import, self), "fit": partial(run_fit, self)})
         self.metrics.watch_queue(lambda: sum(model.batcher.waiting for model in self.models))
         self.jobs.start()
+        self._sweep_uploads()
+
+    def _sweep_uploads(self) -> None:
+        """Delete files whose request died before its job was written down."""
+        for upload in self.uploads.iterdir():
+            job = self.jobs.get(upload.name)
+            if job is None or job.state in FINISHED:
+                shutil.rmtree(upload, ignore_errors=True)
 
     def close(self) -> None:
         for model in self.models:
@@ -156,7 +164,11 @@ class Engine:
     ) -> Job:
         """Take over an uploaded file, which lies in `uploads/ID`, as an import job."""
         request = {"pair": pair, "file": source.name, "name": name, "format": format}
-        return self.jobs.submit("import", memory.id, principal.key_id, request, id)
+        try:
+            return self.jobs.submit("import", memory.id, principal.key_id, request, id)
+        except KsterError:
+            shutil.rmtree(source.parent, ignore_errors=True)
+            raise
 
     @property
     def upload_limit(self) -> int:
@@ -172,7 +184,8 @@ def _load_models(settings: ServerSettings, metrics: Metrics) -> list[ServedModel
     wanted = list(settings.models)
     models = [ServedModel.load(model, settings, metrics.on_batch) for model in wanted]
     for directory in settings.memories:
-        description = Memory.open(directory).description
+        with Memory.open(directory) as opened:
+            description = opened.description
         if all(model.model.fingerprint != description.fingerprint for model in models):
             setting = ModelSetting(
                 path=description.model_location(directory),

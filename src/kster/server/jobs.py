@@ -18,10 +18,13 @@ from typing import Any
 
 from kster.errors import KsterError
 from kster.server.database import ServerDatabase, now
+from kster.server.errors import TooMany
 
 log = logging.getLogger("kster.server")
 
 FINISHED = ("done", "failed")
+MAX_UNFINISHED = 50  # jobs of one client; each may have a large file
+REMEMBERED = 1_000  # finished jobs kept at hand; the others are in the database
 
 
 class Stopped(Exception):
@@ -101,7 +104,10 @@ class Jobs:
     def submit(
         self, kind: str, memory: int, owner: int | None, request: dict[str, Any], id: str | None = None
     ) -> Job:
-        """Written down when this returns."""
+        """Written down when this returns. Raises TooMany when a client has many that are not finished."""
+        unfinished = [j for j in list(self._jobs.values()) if j.owner == owner and j.state not in FINISHED]
+        if len(unfinished) >= MAX_UNFINISHED:
+            raise TooMany(f"{len(unfinished)} jobs are not finished yet; try again when some are")
         job = Job(id or secrets.token_hex(8), kind, memory, owner, request, now())
         self._database.change(
             "INSERT INTO jobs (id, kind, memory, owner, state, request, created) "
@@ -168,6 +174,9 @@ class Jobs:
             (job.state, json.dumps(job.result, ensure_ascii=False), job.error, job.finished, job.id),
         )
         job.version += 1
+        finished = [old.id for old in list(self._jobs.values()) if old.state in FINISHED]
+        for id in finished[:-REMEMBERED]:
+            del self._jobs[id]
 
 
 def _job(row: Any) -> Job:
