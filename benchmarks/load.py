@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--tmx", type=Path, default=ROOT / "examples/ombravella.tmx")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each stretch of load")
-    parser.add_argument("--rounds", type=int, default=2, help="turns that batching and not batching take")
+    parser.add_argument("--rounds", type=int, default=2, help="turns batching and not batching take; 0: none")
     parser.add_argument("--teach-share", type=float, default=0.1, help="of the requests")
     parser.add_argument("--import-pairs", type=int, default=50_000, help="0: no import under load")
     parser.add_argument("--import-seconds", type=float, default=120.0, help="of load during the import")
@@ -231,17 +231,22 @@ def main() -> None:
     print(HEADING, flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
-        with (
-            running(given.model, directory / "apart", batching=False) as apart,
-            running(given.model, directory / "joined", batching=True) as joined,
-        ):
-            for server in (apart, joined):
-                job = upload(server, given.tmx.read_bytes(), given.tmx.name)
-                while job_state(server, job) != "done":
-                    time.sleep(0.2)
-            compare(given, sentences, apart, joined)
+        if given.rounds:
+            compare_servers(given, sentences, directory)
         with running(given.model, directory / "long", batching=True) as server:
             under_stress(given, sentences, server)
+
+
+def compare_servers(given: argparse.Namespace, sentences: list[str], directory: Path) -> None:
+    with (
+        running(given.model, directory / "apart", batching=False) as apart,
+        running(given.model, directory / "joined", batching=True) as joined,
+    ):
+        for server in (apart, joined):
+            job = upload(server, given.tmx.read_bytes(), given.tmx.name)
+            while job_state(server, job) != "done":
+                time.sleep(0.2)
+        compare(given, sentences, apart, joined)
 
 
 def compare(given: argparse.Namespace, sentences: list[str], apart: Server, joined: Server) -> None:
