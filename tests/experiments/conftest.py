@@ -18,8 +18,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def scale() -> Scale:
-    fit = {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 300, "k": 4}
-    return replace(QUICK, memory=40, test=4, dev=8, dev_decoded=3, fit=fit, sizes=(5, 20), online=6)
+    fit = {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 200, "k": 4}
+    return replace(QUICK, memory=30, test=3, dev=6, dev_decoded=2, fit=fit, sizes=(5, 20), online=4, ks=(4,))
 
 
 @pytest.fixture(scope="session")

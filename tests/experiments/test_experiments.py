@@ -22,6 +22,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, scale: Scale) -> None:
     monkeypatch.setattr("kster.experiments.command.QUICK", scale)
+    monkeypatch.setattr("kster.experiments.scoring.RESAMPLES", 20)
 
 
 @pytest.mark.parametrize("name", experiment_names())

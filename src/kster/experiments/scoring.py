@@ -11,6 +11,8 @@ from kster.experiments.data import Corpora, Slice
 from kster.experiments.paper import PAPER, paper_value
 from kster.experiments.stages import read_json
 
+RESAMPLES = 1_000  # of the paired bootstrap
+
 
 @dataclass(slots=True)
 class Score:
@@ -78,7 +80,7 @@ def _score_column(
         if not path.is_file():
             raise KsterError(f"{path}: the translations are missing; fetch all of the run's out directory")
         lines[row] = read_json(path)["lines"]
-    report = evaluate(lines, [target for _, target in pairs])
+    report = evaluate(lines, [target for _, target in pairs], resamples=RESAMPLES)
     compared = report.baseline == table.baseline
     table.columns.append(column)
     table.sentences[column] = len(pairs)
