@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def train_baseline(
         config = _write_config(pipeline, memory, dev, epochs, scale, output)
         if not train(config, max_seconds=pipeline.clock.left).finished:
             raise OutOfTime
+        for made_on_the_way in ("checkpoints", "prepared"):  # several times the model's size
+            shutil.rmtree(output / made_on_the_way, ignore_errors=True)
 
     return pipeline.promise(output / "model", make)
 

@@ -47,7 +47,11 @@ def bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float 
         places = [i + (number - (len(series) - 1) / 2) * width for i in range(len(groups))]
         heights = [0.0 if value is None else value for value in values]
         axes.bar(places, heights, width, label=name, color=COLOURS[number % len(COLOURS)])
-    axes.set_xticks(range(len(groups)), groups, rotation=20 if len(groups) > 5 else 0)
+    axes.set_xticks(range(len(groups)), groups)
+    if len(groups) > 5:
+        axes.tick_params("x", labelrotation=20)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")
     axes.legend(frameon=False, fontsize=8)
     return figure
 

@@ -88,15 +88,23 @@ def _words(pipeline: Pipeline, engine: Engine, pairs: Pairs) -> list[list[list[A
     """For each sentence its words and whether one of the word's tokens was decided by the memory."""
     sentences = []
     for forced, neighbours, smoothing in _smooth(pipeline, engine, pairs):
-        words: list[list[Any]] = []
         tokens = [pipeline.base.token_text(token) for token in forced.tokens.tolist()[:-1]]
-        for token, decided in zip(tokens, decided_tokens(forced, neighbours, smoothing), strict=False):
-            if token.startswith("▁") or not words:
-                words.append(["", 0])
-            words[-1][0] += token.removeprefix("▁")
-            words[-1][1] = max(words[-1][1], int(decided))
-        sentences.append([word for word in words if word[0]])
+        decided = decided_tokens(forced, neighbours, smoothing)[:-1]  # without the end of sentence
+        sentences.append(join_words(tokens, decided))
     return sentences
+
+
+def join_words(tokens: list[str], decided: list[bool]) -> list[list[Any]]:
+    """Tokens as words, [word, 0 or 1]; punctuation is a word of its own, however it is attached."""
+    words: list[list[Any]] = []
+    for token, by_memory in zip(tokens, decided, strict=True):
+        piece = token.removeprefix("▁")
+        inside = piece[:1].isalnum() and bool(words) and words[-1][0][-1:].isalnum()
+        if token.startswith("▁") or not inside:
+            words.append(["", 0])
+        words[-1][0] += piece
+        words[-1][1] = max(words[-1][1], int(by_memory))
+    return [word for word in words if word[0]]
 
 
 def decided_tokens(forced: ForcedSentence, neighbours: Neighbours, smoothing: Smoothing) -> list[bool]:
