@@ -28,7 +28,7 @@ class RunningServer:
         self.http = httpx.Client(base_url=self.url, timeout=60)
 
     def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended:\n{self.log.read_text()}")
@@ -43,12 +43,12 @@ class RunningServer:
         self.http.close()
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=180)
 
     def finished(self, job: dict[str, object], key: str | None = None) -> dict[str, object]:
         """The job when it is done or has failed."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             now = self.http.get(f"/v1/jobs/{job['id']}", headers=headers).json()
             if now["state"] in ("done", "failed"):

@@ -217,7 +217,7 @@ def test_a_server_that_others_can_reach_does_not_start_without_keys(
 ) -> None:
     command = [sys.executable, "-m", "kster", "serve", "--host", "0.0.0.0", "--port", "0"]
     command += ["--model", str(taught_marian), "--data", str(tmp_path / "data")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 2
     assert "kster keys add" in done.stderr
 

@@ -95,6 +95,8 @@ async def list_segments(
 ) -> dict[str, Any]:
     """Segments in the order they were added, or newest first; query: text in either side, in any case."""
     memory = engine.catalogue.get(principal, id)
+    if pair is None and not engine.catalogue.pairs(memory):
+        return {"memory": id, "pair": None, "total": 0, "segments": []}
     served = chosen_pair(engine, memory, pair)
     part = engine.catalogue.part(memory, served)
     if part is None:
@@ -196,11 +198,9 @@ def chosen_pair(engine: Engine, memory: ServerMemory, pair: str | None) -> Serve
     if pair is not None:
         return engine.model_by_pair(pair)
     own = [served for served, _ in engine.catalogue.pairs(memory)] or engine.models
-    if len(own) > 1 and not engine.catalogue.pairs(memory):
-        return own[0]
     if len(own) > 1:
         names = ", ".join(served.pair for served in own)
-        raise KsterError(f"memory {memory.id} has several language pairs ({names}); name one as `pair`")
+        raise KsterError(f"which language pair is meant? Name one as `pair`: {names}")
     return own[0]
 
 
