@@ -40,8 +40,9 @@ class BaseModel:
         self.name = name
         self.network = network
         self.tokenizer = tokenizer
-        # Tokenizers switch between languages and the tap hooks into the network: one thread at a time.
-        self.lock = threading.RLock()
+        # Tokenizers switch between languages, and the tap hooks into the network: one thread at a time each.
+        # Two locks, so that text need not wait for a batch that is being force-decoded.
+        self.tokenizer_lock, self.tap_lock = threading.RLock(), threading.RLock()
         self.layout = family
         self.family = family.name
         self.fingerprint = fingerprint
@@ -113,21 +114,21 @@ class BaseModel:
         if not texts:
             return []
         prefix = self.layout.source_prefix
-        with self.lock:
+        with self.tokenizer_lock:
             return self.tokenizer([prefix + text for text in texts], truncation=False)["input_ids"]
 
     def tokenise_target(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids per text, end of sentence included, without the language token some models start with."""
         if not texts:
             return []
-        with self.lock:
+        with self.tokenizer_lock:
             rows = self.tokenizer(text_target=list(texts), truncation=False)["input_ids"]
         if self.family == "m2m_100":
             rows = [row[1:] for row in rows]
         return rows
 
     def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        with self.lock:
+        with self.tokenizer_lock:
             return [self.tokenizer.decode(list(row), skip_special_tokens=True) for row in ids]
 
     def token_text(self, token: int) -> str:

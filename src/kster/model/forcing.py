@@ -136,7 +136,7 @@ def _force_batch(
     given = pad([prefix + row[:-1] for row in targets], model.eos_id, device)  # (b, p + t - 1)
     gold = pad(targets, model.eos_id, device)  # (b, t)
     tap = Tap(network)
-    with model.lock, tap.open():
+    with model.tap_lock, tap.open():
         states = network.get_encoder()(input_ids=source, attention_mask=mask).last_hidden_state  # (b, s, d)
         hidden = network.get_decoder()(
             input_ids=given, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
