@@ -1,7 +1,8 @@
 """A translator at work: sentences in order, each reference joining the memory after its translation.
 
 Also the curve of quality over the size of a memory. The smoother is the one nobody has fitted
-(`SAFE_KNN`), and one fitted on another domain: a new customer has neither text nor time to fit.
+(`SAFE_KNN`), and one fitted on another domain with general text in the fit, so that it has seen text the
+memory knows nothing of: a new customer has neither text nor time to fit.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def online(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
     cells: list[dict[str, Any]] = []
     growth: list[dict[str, Any]] = []
     for domain, other in DOCUMENTS.items():
-        fitted = engine_of(pipeline, kster(scale), domain_setting(other, scale), scale).smoother
+        fitted = engine_of(pipeline, kster(scale, general=True), domain_setting(other, scale), scale).smoother
         smoothers = {"unfitted": SAFE_KNN, f"fitted on {other}": fitted}
         document = test_slice(domain, scale).at_most(scale.online)
         base = pipeline.translate(Engine(), document)
@@ -93,5 +94,6 @@ def online_reads(scale: Scale) -> list[Slice]:
     return [
         *(slice for setting in settings for slice in setting.memory.slices),
         *(slice.at_most(scale.dev) for setting in settings for slice in setting.dev),
+        *(slice.at_most(scale.general_fit) for setting in settings for slice in setting.general),
         *(test_slice(domain, scale) for domain in DOCUMENTS),
     ]
