@@ -8,8 +8,9 @@ left over from a writer that died, are never read, and are cut off by the next w
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from io import BufferedRandom
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +100,7 @@ class Appender:
         self.count = count
         self._values = _open_at(files.values, count * VALUE.itemsize)
         self._created_shard = False
-        self._shard: BinaryIO | None = None
+        self._shard: BufferedRandom | None = None
         number, offset = divmod(count, files.entries_per_shard)
         self._shard_at(number, offset)
         while (left_over := files.shard(number := number + 1)).exists():
@@ -127,15 +128,24 @@ class Appender:
             sync_directory(self._files.directory)
 
     def undo(self) -> None:
-        """Cut off what was appended."""
-        self.close()
-        Appender(self._files, self._start).close()
+        """Cut off what was appended. Never raises: what cannot be cut off now, the next writer cuts off."""
+        for file in (self._values, self._shard):
+            if file is not None:
+                with suppress(OSError):
+                    file.raw.close()  # and not `file`, which would try once more to write its buffer
+        with suppress(OSError):
+            os.truncate(self._files.values, self._start * VALUE.itemsize)
+            number, offset = divmod(self._start, self._files.entries_per_shard)
+            if (shard := self._files.shard(number)).exists():
+                os.truncate(shard, offset * self._files.dimension * KEY.itemsize)
+            while (appended := self._files.shard(number := number + 1)).exists():
+                appended.unlink()
 
     def close(self) -> None:
         self._close_shard()
         self._values.close()
 
-    def _shard_at(self, number: int, offset: int) -> BinaryIO:
+    def _shard_at(self, number: int, offset: int) -> BufferedRandom:
         if self._shard is None:
             path = self._files.shard(number)
             self._created_shard |= not path.exists()
@@ -158,14 +168,15 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sync(file: BinaryIO) -> None:
+def _sync(file: BufferedRandom) -> None:
     file.flush()
     os.fsync(file.fileno())
 
 
-def _open_at(path: Path, size: int) -> BinaryIO:
+def _open_at(path: Path, size: int) -> BufferedRandom:
     """Open for writing at `size`; a file that is longer is cut, one that is shorter is refused."""
     file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115  (closed by the appender)
+    assert isinstance(file, BufferedRandom)
     actual = os.fstat(file.fileno()).st_size
     if actual < size:
         file.close()

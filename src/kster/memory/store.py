@@ -129,10 +129,11 @@ class Store:
                 live = spans.where(spans.removed == 0)
                 if len(live) == len(spans):
                     return 0, 0
-                files = self.files(state.epoch + 1)
-                files.create()
-                count, firsts = self._copy(self.map_entries(state), live, files)
-                sync_directory(self.directory / ENTRIES)
+                with _for_people(self.directory, OSError):
+                    files = self.files(state.epoch + 1)
+                    files.create()
+                    count, firsts = self._copy(self.map_entries(state), live, files)
+                    sync_directory(self.directory / ENTRIES)
                 self._writer.drop_removed(firsts, state.generation + 1)
                 self._writer.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
             self._sweep(state.epoch + 1)
@@ -154,8 +155,10 @@ class Store:
                 firsts.append((appender.count, segment))
                 appender.append(keys, values)
             appender.sync()
-        finally:
             appender.close()
+        except BaseException:
+            appender.undo()
+            raise
         return appender.count, firsts
 
     def _sweep(self, epoch: int) -> None:

@@ -1,0 +1,59 @@
+"""A full disk, a missing file, a mistaken call: one clear error, and the memory as it was."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from speller import Speller
+
+from kster import KsterError
+from kster.formats import Pair
+from kster.memory import Memory
+
+# A full disk -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def no_file_longer_than(size: int) -> Iterator[None]:
+    """Writes beyond fail, as they do on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Iterator[Memory]:
+    """Keys of 512 bytes: files of keys are longer than the database by far."""
+    with Memory.create(tmp_path / "wide", Speller(256), entries_per_shard=10_000) as memory:
+        memory.import_pairs(Pair(f"s{i}", "abc") for i in range(500))  # 1 MB of keys
+        yield memory
+
+
+def sizes(memory: Memory) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in (memory.directory / "entries").rglob("*.*")}
+
+
+def test_an_import_into_a_full_disk_changes_nothing_and_says_so(wide: Memory) -> None:
+    before = sizes(wide)
+    with no_file_longer_than(1_100_000), pytest.raises(KsterError, match="nothing was changed"):
+        wide.import_pairs(Pair(f"more{i}", "abc") for i in range(100))
+    assert sizes(wide) == before
+    assert wide.verify() == []
+    wide.import_pairs(Pair(f"more{i}", "abc") for i in range(100))
+    assert wide.segment_count() == 600
+    assert wide.verify() == []
+
+
+def test_a_compaction_on_a_full_disk_changes_nothing_and_says_so(wide: Memory) -> None:
+    wide.remove(1)
+    with no_file_longer_than(900_000), pytest.raises(KsterError, match="nothing was changed"):
+        wide.compact()
+    assert wide.verify() == []
+    assert wide.compact().segments_dropped == 1
