@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,3 +58,31 @@ def test_a_compaction_on_a_full_disk_changes_nothing_and_says_so(wide: Memory) -
         wide.compact()
     assert wide.verify() == []
     assert wide.compact().segments_dropped == 1
+
+
+# Texts no file can hold ------------------------------------------------------------------------------
+
+UNUSABLE = [
+    (Pair("tree", "Ba\x0bum"), r"target contains the character U\+000B"),
+    (Pair("\udcff", "Baum"), r"source contains the character U\+DCFF"),
+    (Pair("t" * 10_001, "Baum"), "source has 10,001 characters, more than the limit of 10,000"),
+    (Pair("tree", "Baum", "\x00"), r"id contains the character U\+0000"),
+]
+
+
+@pytest.mark.parametrize(("pair", "reason"), UNUSABLE)
+def test_what_an_import_rejects_cannot_be_added_either(memory: Memory, pair: Pair, reason: str) -> None:
+    with pytest.raises(KsterError, match=f"{reason}; nothing was added"):
+        memory.add(pair.source, pair.target, unit=pair.id)
+    with pytest.raises(KsterError, match=f"{reason}; nothing was added"):
+        memory.add_many([Pair("bird", "Vogel"), pair])
+    with pytest.raises(KsterError, match=f"{reason}; nothing was added"):
+        memory.replace(pair.id or "7", pair.source, pair.target)
+    (rejection,) = memory.import_pairs([pair]).rejected
+    assert re.fullmatch(reason, rejection.reason)
+    assert memory.segments() == []
+
+
+def test_a_file_name_that_is_no_unicode_is_kept_as_far_as_it_goes(memory: Memory) -> None:
+    memory.import_pairs([Pair("tree", "Baum")], origin="B\udce4ume.tmx")
+    assert memory.segment(1).origin == "B\ufffdume.tmx"

@@ -8,7 +8,9 @@ from itertools import islice
 import torch
 
 from kster.errors import KsterError
-from kster.formats import Pair, Rejection
+from kster.formats import MAX_CHARS, Pair, Rejection
+from kster.formats.pair import UnusableUnit
+from kster.formats.text import check_pair, printable
 from kster.memory.database import NewSegment
 from kster.memory.description import now
 from kster.memory.key_maker import KeyMaker
@@ -80,6 +82,7 @@ def add_pairs(
 ) -> Iterator[Segment | str]:
     """For each flawless pair in turn: its new segment, or the reason why the model cannot make keys of it."""
     created = now()
+    named = None if origin is None else printable(origin)  # names of files may hold any bytes
     reasons = too_long(model, pairs)
     fitting = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
     forced = iter(model.force_decode([(pair.source, pair.target) for pair in fitting]))
@@ -91,7 +94,7 @@ def add_pairs(
         if not torch.isfinite(sentence.keys).all():
             yield "the model's states for it do not fit into float16"
             continue
-        new = NewSegment(pair.source, pair.target, origin, pair.id, created)
+        new = NewSegment(pair.source, pair.target, named, pair.id, created)
         yield change.add(new, sentence.keys.numpy(), sentence.tokens.numpy())
 
 
@@ -103,14 +106,14 @@ def require_flawless(pairs: Iterable[Pair]) -> None:
 
 
 def flaw(pair: Pair) -> str | None:
-    """Why this pair cannot be a segment of any memory; None when it can."""
-    for side, text in (("source", pair.source), ("target", pair.target)):
-        if not text.strip():
-            return f"the {side} is empty"
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            return f"the {side} is not valid Unicode (it has a lone surrogate)"
+    """Why this pair cannot be a segment of any memory; None when it can.
+
+    The rule is the one readers of files have, so that whatever a memory holds can be exported and imported.
+    """
+    try:
+        check_pair(pair.source, pair.target, pair.id, MAX_CHARS)
+    except UnusableUnit as reason:
+        return str(reason)
     return None
 
 
