@@ -14,6 +14,7 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
+from kster.memory.shards import sync_directory
 
 # A full disk -----------------------------------------------------------------------------------------
 
@@ -86,3 +87,37 @@ def test_what_an_import_rejects_cannot_be_added_either(memory: Memory, pair: Pai
 def test_a_file_name_that_is_no_unicode_is_kept_as_far_as_it_goes(memory: Memory) -> None:
     memory.import_pairs([Pair("tree", "Baum")], origin="B\udce4ume.tmx")
     assert memory.segment(1).origin == "B\ufffdume.tmx"
+
+
+# Files that are missing or were changed --------------------------------------------------------------
+
+
+def test_a_memory_without_its_database_is_not_opened_and_no_empty_one_is_made(
+    memory: Memory, speller: Speller
+) -> None:
+    memory.close()
+    (memory.directory / "memory.sqlite").unlink()
+    with pytest.raises(KsterError, match=r"memory\.sqlite is missing"):
+        Memory.open(memory.directory, speller)
+    assert not (memory.directory / "memory.sqlite").exists()
+
+
+def test_a_memory_may_have_any_name(tmp_path: Path, speller: Speller) -> None:
+    with Memory.create(tmp_path / "50% of it? #1 ä", speller) as memory:
+        memory.add("tree", "Baum")
+    with Memory.open(memory.directory, speller) as memory:
+        assert memory.segment_count() == 1
+
+
+def test_a_new_memory_is_durable_in_its_parent(
+    tmp_path: Path, speller: Speller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+
+    def noted(path: Path) -> None:
+        synced.append((path, (tmp_path / "new").exists()))
+        sync_directory(path)
+
+    monkeypatch.setattr("kster.memory.store.sync_directory", noted)
+    Memory.create(tmp_path / "new", speller).close()
+    assert synced[-1] == (tmp_path, True)  # after it has got its name

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kster.errors import KsterError
 from kster.memory.segment import Segment, pair_hash, target_group
 from kster.memory.spans import Spans
 
@@ -64,9 +65,15 @@ class NewSegment:
 class Database:
     """One connection. Every method is one statement or a few; transactions are the caller's."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, new: bool = False) -> None:
+        """Opens the file there is, unless a new one is asked for: an empty one in its place would look as if
+        all segments were gone."""
+        path = directory / FILE
+        if not new and not path.exists():
+            raise KsterError(f"{directory}: damaged ({FILE} is missing); restore it from a backup")
+        address = f"{path.absolute().as_uri()}?mode={'rwc' if new else 'rw'}"
         self.connection = sqlite3.connect(
-            directory / FILE, timeout=60, isolation_level=None, check_same_thread=False
+            address, uri=True, timeout=60, isolation_level=None, check_same_thread=False
         )
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = FULL")

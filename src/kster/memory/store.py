@@ -53,6 +53,7 @@ class Store:
             try:
                 _fill(making, description)
                 making.rename(directory)
+                sync_directory(directory.parent)
             except BaseException:
                 shutil.rmtree(making, ignore_errors=True)
                 raise
@@ -215,7 +216,7 @@ class Change:
 
 
 def _fill(directory: Path, description: Description) -> None:
-    database = Database(directory)
+    database = Database(directory, new=True)
     database.create()
     database.close()
     entry_files(directory, description, epoch=0).create()
