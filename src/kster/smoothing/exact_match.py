@@ -11,6 +11,10 @@ So let e = exp(−d₁² / (tolerance · ‖q‖²)), which is 1 at an exact mat
 
 Without an exact match e is 0 and both lines change nothing.
 
+A memory may hold one source with several targets. Then, where they part, contexts are equally exact and
+the newest speaks: it is what the person said last. The others' kernels lose e · SUPERSEDED. Ids grow with
+time within one memory; between memories searched together nothing is newer.
+
 The weight must be close to 1. The added target competes with whole hypotheses, not tokens: leaving it once
 costs log(1 − weight) and then follows the base model's own, possibly certain, path, while following it
 costs up to −log(weight) per token. At 0.7 thirty surprising tokens cost 10.7 and leaving costs 1.2; at 0.98
@@ -24,8 +28,15 @@ import math
 import torch
 from torch import Tensor, nn
 
+from kster.memory.group import SHIFT
 from kster.smoothing.geometry import Geometry
 from kster.smoothing.mixing_weight import LogShares
+
+SUPERSEDED = 30.0
+"""What an outdated exact match loses: e⁻³⁰ of a share is nothing beside any base probability."""
+
+EQUALLY_EXACT = 0.1
+"""Of the tolerance: how much farther than the nearest a neighbour may be to count as the same context."""
 
 
 class ExactMatch(nn.Module):
@@ -36,11 +47,28 @@ class ExactMatch(nn.Module):
         self.log_weight = math.log(weight)
         self.tolerance = tolerance
 
-    def sharpen(self, log_kernels: Tensor, geometry: Geometry) -> Tensor:
-        """log_kernels: (n, k). Returns (n, k)."""
+    def sharpen(self, log_kernels: Tensor, geometry: Geometry, superseded: Tensor) -> Tensor:
+        """log_kernels: (n, k); superseded: (n, k) bool, from the method below. Returns (n, k)."""
         nearest = geometry.relative_nearest.unsqueeze(-1)  # (n, 1)
         exactness = (-nearest / self.tolerance).exp()  # (n, 1) e
-        return log_kernels - exactness * (geometry.relative - nearest) / self.tolerance
+        excess = (geometry.relative - nearest) / self.tolerance  # (n, k)
+        return log_kernels - exactness * (excess + SUPERSEDED * superseded)
+
+    def superseded(self, geometry: Geometry, ids: Tensor, values: Tensor) -> Tensor:
+        """Neighbours as exact as the nearest, when a newer one in the same memory says something else.
+
+        ids, values: (n, k); ids of a `MemoryGroup` carry the memory's place. Returns (n, k) bool.
+        """
+        nearest = geometry.relative_nearest.unsqueeze(-1)  # (n, 1)
+        equal = geometry.found & (geometry.relative - nearest <= EQUALLY_EXACT * self.tolerance)  # (n, k)
+        older, newer = ids.unsqueeze(-1), ids.unsqueeze(-2)  # (n, k, 1), (n, 1, k)
+        replaced = (
+            equal.unsqueeze(-2)
+            & (newer > older)
+            & (newer >> SHIFT == older >> SHIFT)
+            & (values.unsqueeze(-1) != values.unsqueeze(-2))
+        )  # (n, k, k)
+        return equal & replaced.any(dim=-1)
 
     def raise_weight(self, shares: LogShares, geometry: Geometry) -> LogShares:
         """shares: (n,), or (…, 1) to raise several mixing weights at once."""

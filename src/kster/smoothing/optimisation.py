@@ -60,7 +60,7 @@ def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> 
         examples.queries,
         examples.distances,
         examples.values,
-        examples.found,
+        torch.where(examples.found, examples.ids, -1),
         lambda weights: table.pool(examples.ids, weights),
         examples.base.log_probs_at_values,
         examples.base.max_log_prob,

@@ -115,7 +115,7 @@ class Smoother(nn.Module):
             queries,
             neighbours.distances,
             neighbours.values,
-            neighbours.ids >= 0,
+            neighbours.ids,
             pool,
             base_log_probs_at_values,
             base_max_log_prob,
@@ -126,13 +126,13 @@ class Smoother(nn.Module):
         queries: Tensor,
         distances: Tensor,
         values: Tensor,
-        found: Tensor,
+        ids: Tensor,
         pool: KeyPool,
         base_log_probs_at_values: Tensor | None = None,
         base_max_log_prob: Tensor | None = None,
     ) -> Smoothing:
-        """`forward` with the neighbours in parts; found: (n, k) bool, the other shapes as above."""
-        queries = queries.float()
+        """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above."""
+        queries, found = queries.float(), ids >= 0
         geometry = Geometry.of(queries, distances, found)
         closeness = None  # (n, evidence)
         if self.settings.features == "confidence":
@@ -140,7 +140,8 @@ class Smoother(nn.Module):
         bandwidth = self._bandwidth(queries, found, pool, closeness)
         log_kernels = log_kernel(self.settings.kernel, geometry.distances, bandwidth)  # (n, k)
         if self.exact_match is not None:
-            log_kernels = self.exact_match.sharpen(log_kernels, geometry)
+            superseded = self.exact_match.superseded(geometry, ids, values)  # (n, k)
+            log_kernels = self.exact_match.sharpen(log_kernels, geometry, superseded)
         log_weights = normalise(log_kernels, found)  # (n, k)
 
         if isinstance(self.mixing_weight, FixedMixingWeight):

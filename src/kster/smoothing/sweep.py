@@ -95,11 +95,13 @@ def sweep(
             geometry = Geometry.of(part.queries.float(), part.distances.gather(-1, columns), found)
             values = part.values.gather(-1, columns).long()
             raised = shares if exact_match is None else exact_match.raise_weight(shares, geometry)  # (λ, n)
+            if exact_match is not None:
+                superseded = exact_match.superseded(geometry, part.ids.gather(-1, columns).long(), values)
             for j, bandwidth in enumerate(grid.bandwidths):
                 bandwidths = torch.full_like(geometry.query_length, bandwidth)  # (n,)
                 logs = log_kernel(kernel, geometry.distances, bandwidths)  # (n, k)
                 if exact_match is not None:
-                    logs = exact_match.sharpen(logs, geometry)
+                    logs = exact_match.sharpen(logs, geometry, superseded)
                 example = log_example_prob_of(part.gold, normalise(logs, found), values)  # (n,)
                 mixed = torch.logaddexp(raised.base + part.log_probs, raised.examples + example)  # (λ, n)
                 mixed = torch.where(geometry.any_found, mixed, part.log_probs)
