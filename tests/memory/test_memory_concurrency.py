@@ -12,6 +12,7 @@ from speller import Speller
 
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings
+from kster.memory.database import Database
 
 EXACT = SearchSettings()
 QUANTISED = SearchSettings(exact_limit=1_000, delta_limit=150, probes=1_000)
@@ -91,3 +92,26 @@ def test_several_threads_may_write(memory: Memory, speller: Speller) -> None:
     assert memory.verify() == []
     queries = torch.cat([speller.query(segment.source) for segment in memory.segments()])
     assert (memory.search(queries, 1).distances == 0).all()
+
+
+def test_searches_do_not_wait_for_whoever_looks_through_all_segments(
+    memory: Memory, speller: Speller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add("tree", "Baum")
+    waited: list[bool] = []
+
+    def with_a_search_meanwhile(look: Callable[..., object]) -> Callable[..., object]:
+        def looking(*arguments: object) -> object:
+            search = threading.Thread(target=memory.search, args=(speller.query("tree"), 1), daemon=True)
+            search.start()
+            search.join(timeout=10)
+            waited.append(search.is_alive())
+            return look(*arguments)
+
+        return looking
+
+    for name in ("segments", "count", "by_text"):
+        monkeypatch.setattr(Database, name, with_a_search_meanwhile(getattr(Database, name)))
+    assert len(memory.segments(query="tree")) == len(memory.segments()) == memory.segment_count("tree") == 1
+    assert len(memory.find_text("tree")) == 1
+    assert waited == [False] * 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from speller import Speller
 
 from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory
+from kster.memory import Memory, MemoryGroup
 from kster.memory.shards import sync_directory
 
 # A full disk -----------------------------------------------------------------------------------------
@@ -121,3 +122,49 @@ def test_a_new_memory_is_durable_in_its_parent(
     monkeypatch.setattr("kster.memory.store.sync_directory", noted)
     Memory.create(tmp_path / "new", speller).close()
     assert synced[-1] == (tmp_path, True)  # after it has got its name
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("dimension", "16"),
+        ("entries_per_shard", 0),
+        ("vocabulary_size", True),
+        ("model", None),
+        ("created", 5),
+    ],
+)
+def test_a_description_with_a_wrong_field_names_file_and_field(
+    memory: Memory, field: str, value: object
+) -> None:
+    path = memory.directory / "memory.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(KsterError, match=rf"memory\.json: damaged \({field} is .*, not "):
+        Memory.open(memory.directory)
+
+
+# Numbers and texts no memory can have ----------------------------------------------------------------
+
+
+def test_numbers_beyond_64_bits_name_nothing(memory: Memory) -> None:
+    memory.add("tree", "Baum")
+    with pytest.raises(KsterError, match="no segment 100000000000000000000000; nothing was removed"):
+        memory.remove([1, 10**23])
+    for beyond in (10**20, -(10**20)):
+        with pytest.raises(KsterError, match="no segment"):
+            memory.segment(beyond)
+        with pytest.raises(KsterError, match="no entry"):
+            memory.provenance([beyond])
+        with pytest.raises(KsterError, match="no entry"):
+            MemoryGroup([memory]).provenance([beyond])
+    assert memory.segments(offset=10**20) == []
+    assert len(memory.segments(limit=10**20)) == 1
+
+
+def test_text_with_lone_surrogates_is_not_found(memory: Memory) -> None:
+    memory.add("tree", "Baum")
+    assert memory.find_text("\udcff") == []
+    assert memory.find_text(target="\udcff") == []
+    assert memory.segments(query="\udcff") == []
+    assert memory.segment_count("\udcff") == 0
+    assert memory.remove_pair("\udcff", "Baum") == 0

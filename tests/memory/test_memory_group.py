@@ -61,6 +61,16 @@ def test_memories_of_different_models_are_not_grouped(tmp_path: Path, memory: Me
         MemoryGroup([])
 
 
+def test_a_memory_is_not_grouped_with_itself(tmp_path: Path, memory: Memory, speller: Speller) -> None:
+    (tmp_path / "alias").symlink_to(memory.directory)
+    for name in (memory.directory, tmp_path / "alias"):
+        with (
+            Memory.open(name, speller) as again,
+            pytest.raises(KsterError, match=f"{name} are the same memory; name each memory once"),
+        ):
+            MemoryGroup([memory, again])
+
+
 def test_foreign_ids_are_refused(group: MemoryGroup) -> None:
     with pytest.raises(KsterError, match="no segment"):
         group.segment(3 << 40 | 1)

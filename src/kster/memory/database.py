@@ -42,6 +42,7 @@ CREATE TABLE state (
 INSERT INTO state VALUES (0, 0, 0, 0);
 """
 COLUMNS = "id, source, target, created, origin, unit"
+LARGEST = (1 << 63) - 1  # number SQLite can hold
 PAGE = 1_000  # rows or ids a query; SQLite limits the parameters of a statement
 
 
@@ -117,7 +118,7 @@ class Database:
 
     def segments(self, limit: int | None, offset: int, query: str | None) -> list[Segment]:
         where, parameters = _filter(query)
-        page = [*parameters, -1 if limit is None else limit, offset]
+        page = [*parameters, *(max(-1, min(n, LARGEST)) for n in (-1 if limit is None else limit, offset))]
         statement = f"SELECT {COLUMNS} FROM segments WHERE {where} ORDER BY id LIMIT ? OFFSET ?"
         return [Segment(*row) for row in self.execute(statement, page)]
 
@@ -128,7 +129,7 @@ class Database:
     def by_ids(self, ids: Iterable[int], *, live: bool = True) -> dict[int, Segment]:
         """The segments there are among these ids."""
         found: dict[int, Segment] = {}
-        wanted = sorted(set(ids))
+        wanted = sorted(i for i in set(ids) if 0 <= i <= LARGEST)
         for first in range(0, len(wanted), PAGE):
             page = wanted[first : first + PAGE]
             marks = ",".join("?" * len(page))
@@ -138,11 +139,15 @@ class Database:
         return found
 
     def by_pair(self, source: str, target: str) -> list[Segment]:
+        if not _is_unicode(source + target):
+            return []
         statement = f"SELECT {COLUMNS} FROM segments WHERE pair_hash = ? AND removed = 0 ORDER BY id"
         found = [Segment(*row) for row in self.execute(statement, (pair_hash(source, target),))]
         return [segment for segment in found if (segment.source, segment.target) == (source, target)]
 
     def by_text(self, source: str | None, target: str | None) -> list[Segment]:
+        if not _is_unicode((source or "") + (target or "")):
+            return []
         statement = (
             f"SELECT {COLUMNS} FROM segments WHERE removed = 0 AND (? IS NULL OR source = ?) "
             "AND (? IS NULL OR target = ?) ORDER BY id"
@@ -200,6 +205,8 @@ class Database:
 def _filter(query: str | None) -> tuple[str, list[str]]:
     if not query:
         return "removed = 0", []
+    if not _is_unicode(query):
+        return "FALSE", []
     folded = query.casefold()
     return "removed = 0 AND (contains(source, ?) OR contains(target, ?))", [folded, folded]
 
@@ -207,3 +214,8 @@ def _filter(query: str | None) -> tuple[str, list[str]]:
 def _contains(text: str, folded: str) -> bool:
     """SQLite's own LIKE folds the case of ASCII only."""
     return folded in text.casefold()
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether text could be in a memory at all: lone surrogates cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

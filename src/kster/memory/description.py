@@ -74,6 +74,12 @@ class Description:
         names = [field.name for field in fields(cls)]
         if missing := [name for name in names if name not in content]:
             raise KsterError(f"{path}: damaged (no {', '.join(missing)}); restore it from a backup")
+        for field in fields(cls):
+            if wanted := _complaint(str(field.type), content[field.name]):
+                raise KsterError(
+                    f"{path}: damaged ({field.name} is {json.dumps(content[field.name])}, not {wanted}); "
+                    "restore it from a backup"
+                )
         return cls(**{name: content[name] for name in names})
 
     def write(self, directory: Path) -> None:
@@ -104,6 +110,14 @@ class Description:
                 "use the model it was made with, or export the memory and import it into a new one. "
                 "Nothing was changed"
             )
+
+
+def _complaint(kind: str, value: object) -> str | None:
+    """What a field should have been; None when it is."""
+    if kind == "int":
+        is_positive = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        return None if is_positive else "a positive whole number"
+    return None if isinstance(value, str) or (value is None and "None" in kind) else "text"
 
 
 def now() -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from kster.errors import KsterError
 from kster.memory.snapshot import Snapshot
 from kster.memory.spans import Ints
 
@@ -29,6 +31,16 @@ class Entries:
     def keys_of(self, ids: Tensor) -> Tensor:
         """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where there is no such entry."""
         return keys_of(self.snapshot, ids)
+
+
+def entry_ids(ids: Tensor | Iterable[int]) -> Tensor:
+    """(n,) int64 on the CPU. Raises KsterError for a number that no entry can have."""
+    if isinstance(ids, Tensor):
+        return ids.to("cpu", torch.int64)
+    listed = list(ids)
+    if beyond := [entry for entry in listed if not -(1 << 63) <= entry < 1 << 63]:
+        raise KsterError(f"no entry {beyond[0]}")
+    return torch.tensor(listed, dtype=torch.int64)
 
 
 def all_entries(snapshot: Snapshot) -> Entries:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.memory.entries import entry_ids
 from kster.memory.memory import Memory
 from kster.memory.neighbours import Neighbours
 from kster.memory.segment import Provenance, Segment
@@ -27,6 +29,7 @@ class MemoryGroup:
         if not memories:
             raise KsterError("a group needs at least one memory")
         first = memories[0]
+        _require_distinct([memory.directory for memory in memories])
         for other in memories[1:]:
             if other.fingerprint != first.fingerprint:
                 raise KsterError(
@@ -61,7 +64,7 @@ class MemoryGroup:
         return Neighbours.merge(answers, k)
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
-        wanted = torch.as_tensor(ids if isinstance(ids, Tensor) else list(ids), dtype=torch.int64).cpu()
+        wanted = entry_ids(ids)
         if len(wanted) and not 0 <= int(wanted.min()) <= int(wanted.max()) < len(self.memories) << SHIFT:
             raise KsterError("no such entry in this group of memories")
         found: dict[int, Provenance] = {}
@@ -102,6 +105,16 @@ class MemoryGroup:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _require_distinct(directories: Iterable[Path]) -> None:
+    """A memory that is there twice would fill the neighbours with copies of its own."""
+    known: dict[Path, Path] = {}  # by where they really are
+    for directory in directories:
+        real = directory.resolve()
+        if real in known:
+            raise KsterError(f"{known[real]} and {directory} are the same memory; name each memory once")
+        known[real] = directory
 
 
 def _abroad(ids: Tensor, place: int) -> Tensor:

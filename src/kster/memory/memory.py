@@ -13,7 +13,7 @@ from kster.errors import KsterError
 from kster.formats import Pair, Rejection
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
-from kster.memory.entries import Entries, all_entries, keys_of, segment_ids_of, target_groups_of
+from kster.memory.entries import Entries, all_entries, entry_ids, keys_of, segment_ids_of, target_groups_of
 from kster.memory.importing import add_checked, add_new, import_into, require_flawless
 from kster.memory.key_maker import KeyMaker
 from kster.memory.neighbours import Neighbours
@@ -180,9 +180,7 @@ class Memory:
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where each of these entries comes from. Raises KsterError for one that has left the memory."""
-        wanted = (
-            torch.as_tensor(ids if isinstance(ids, Tensor) else list(ids), dtype=torch.int64).cpu().numpy()
-        )
+        wanted = entry_ids(ids).numpy()
         spans = self._reader.snapshot().spans
         lines = spans.lines_of_entries(wanted)  # (m,)
         with self._store.reading() as database:
@@ -236,16 +234,18 @@ class Memory:
 
     def segments(self, limit: int | None = None, offset: int = 0, query: str | None = None) -> list[Segment]:
         """Live segments in the order they were added; query: text that occurs in either side, in any case."""
-        with self._store.reading() as database:
+        # Searches wait for `reading`: whatever may look at every segment has a connection of its own.
+        whole = query or limit is None
+        with self._store.reading_apart() if whole else self._store.reading() as database:
             return database.segments(limit, offset, query)
 
     def segment_count(self, query: str | None = None) -> int:
-        with self._store.reading() as database:
+        with self._store.reading_apart() if query else self._store.reading() as database:
             return database.count(query)
 
     def find_text(self, source: str | None = None, target: str | None = None) -> list[Segment]:
         """Live segments with exactly this source, this target, or both."""
-        with self._store.reading() as database:
+        with self._store.reading_apart() as database:
             return database.by_text(source, target)
 
     def export(self) -> Iterator[Pair]:
