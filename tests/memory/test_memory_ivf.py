@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from pathlib import Path
@@ -89,12 +90,18 @@ def test_probing_all_lists_finds_what_exact_search_finds(large: Memory, speller:
 
 
 def test_the_number_of_probes_reaches_the_lists(large: Memory) -> None:
-    index_of(large)
-    for probes in (1, 5):
+    lists = index_of(large)._lists._inner.nlist
+    for probes, share, read in ((1, 0.0, 1), (5, 0.0, 5), (5, 0.5, math.ceil(lists / 2))):
+        settings = SearchSettings(exact_limit=1_000, probes=probes, probed_share=share)
         faiss.cvar.indexIVF_stats.reset()
-        with Memory.open(large.directory, search=SearchSettings(exact_limit=1_000, probes=probes)) as memory:
+        with Memory.open(large.directory, search=settings) as memory:
             memory.search(torch.randn(10, 16), 2)
-        assert faiss.cvar.indexIVF_stats.nlist == 10 * probes
+        assert faiss.cvar.indexIVF_stats.nlist == 10 * read
+
+
+def test_a_query_reads_the_same_share_of_the_lists_however_many_there_are() -> None:
+    settings = SearchSettings()
+    assert [settings.probes_of(lists) for lists in (20, 604, 640, 2_000, 20_000)] == [20, 64, 64, 200, 2_000]
 
 
 def test_added_is_found_at_once_beside_the_lists_and_after_joining_them(
@@ -125,7 +132,7 @@ def test_removed_is_not_found_and_others_take_its_place(large: Memory, speller: 
 
 
 def test_enough_neighbours_are_found_when_nearly_everything_near_is_removed(large: Memory) -> None:
-    large._reader._settings = SearchSettings(exact_limit=1_000, probes=1)
+    large._reader._settings = SearchSettings(exact_limit=1_000, probes=1, probed_share=0)
     query = stored_keys(large)[1][:1]
     near = large.segment_ids(large.search(query, 800).ids).unique()
     large.remove(near[near >= 0].tolist()[:290])

@@ -91,7 +91,7 @@ class IvfIndex(Index):
         with self._lists.searching() as lists:
             restricted = self._live < self._indexed or lists.ntotal > self._indexed
             allowed = faiss.IDSelectorBitmap(self._allowed) if restricted else None
-            rows = _probe(lists, queries, c, self.settings.probes, allowed)
+            rows = _probe(lists, queries, c, self.settings.probes_of(lists.nlist), allowed)
             # Where most of what lies nearby has been removed, the nearest lists may hold fewer than k.
             short = np.flatnonzero((rows >= 0).sum(1) < min(k, self._live))
             if len(short):
@@ -221,7 +221,7 @@ def _probe(
     lists: Any, queries: npt.NDArray[np.float32], c: int, probes: int, allowed: Any
 ) -> npt.NDArray[np.int64]:
     """(n, c) rows of the nearest codes in the `probes` nearest lists; -1 where there are fewer."""
-    parameters = faiss.SearchParametersIVF(nprobe=min(probes, lists.nlist))
+    parameters = faiss.SearchParametersIVF(nprobe=probes)
     if allowed is not None:
         parameters.sel = allowed
     return lists.search(np.ascontiguousarray(queries), c, params=parameters)[1]
