@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ def test_files_that_are_missing_or_do_not_fit_are_refused(tmp_path: Path) -> Non
     with pytest.raises(KsterError, match="keys of length 4, the model's have 8"):
         Smoother.load(tmp_path, dimension=8)
     path = tmp_path / "smoother.json"
-    path.write_text(json.dumps(smoother.settings.to_json() | {"dimension": 8}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"dimension": 8}))
     with pytest.raises(KsterError, match="not the weights"):
         Smoother.load(tmp_path)
     path.write_text(json.dumps(smoother.settings.to_json() | {"temperature": 8}))
@@ -207,9 +208,52 @@ def test_files_that_are_missing_or_do_not_fit_are_refused(tmp_path: Path) -> Non
     with pytest.raises(KsterError, match="not valid JSON"):
         Smoother.load(tmp_path)
     path.write_text(json.dumps(smoother.settings.to_json()))
+    with pytest.raises(KsterError, match=r"smoother\.safetensors: the smoother's weights are missing"):
+        Smoother.load(tmp_path)
     (tmp_path / "smoother.safetensors").write_bytes(b"\x00" * 7)
     with pytest.raises(KsterError, match="not the weights"):
         Smoother.load(tmp_path)
-    (tmp_path / "smoother.safetensors").unlink()
-    with pytest.raises(KsterError, match="weights are missing"):
+    path.write_text(json.dumps(smoother.settings.to_json() | {"weights": "../smoother-1.safetensors"}))
+    with pytest.raises(KsterError, match="accepted: a name like"):
         Smoother.load(tmp_path)
+
+
+def test_a_save_that_fails_leaves_the_earlier_smoother(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier, later = random_smoother(seed=1), random_smoother(seed=2, k=5)
+    earlier.save(tmp_path)
+    replace = os.replace
+    for kept in range(2):  # the disk is full at the first file, then at the second
+        done = 0
+
+        def fail_after(source: str, target: Path, kept: int = kept) -> None:
+            nonlocal done
+            if done == kept:
+                raise OSError("No space left on device")
+            done += 1
+            replace(source, target)
+
+        monkeypatch.setattr(os, "replace", fail_after)
+        with pytest.raises(OSError, match="No space"):
+            later.save(tmp_path)
+        again = Smoother.load(tmp_path)
+        assert again.settings == earlier.settings
+        for name, value in earlier.state_dict().items():
+            assert torch.equal(again.state_dict()[name], value)
+    monkeypatch.setattr(os, "replace", replace)
+    later.save(tmp_path)
+    assert Smoother.load(tmp_path).settings.k == 5
+    assert len(list(tmp_path.iterdir())) == 2  # nothing of the earlier one, no temporary file
+
+
+def test_weights_saved_under_their_old_name_are_still_read_and_then_replaced(tmp_path: Path) -> None:
+    smoother = random_smoother(seed=1)
+    smoother.save(tmp_path)
+    (weights,) = tmp_path.glob("smoother-*.safetensors")
+    weights.rename(tmp_path / "smoother.safetensors")
+    (tmp_path / "smoother.json").write_text(json.dumps(smoother.settings.to_json()))
+    again = Smoother.load(tmp_path)
+    assert all(torch.equal(again.state_dict()[name], value) for name, value in smoother.state_dict().items())
+    random_smoother(seed=2).save(tmp_path)
+    assert not (tmp_path / "smoother.safetensors").exists()

@@ -6,9 +6,11 @@ Smoother(SmootherSettings(learn_bandwidth=False, learn_weight=False, …))    # 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +39,10 @@ if TYPE_CHECKING:
     from kster.memory import Neighbours
 
 SETTINGS_FILE = "smoother.json"
-WEIGHTS_FILE = "smoother.safetensors"
+WEIGHTS_FILE = "smoother.safetensors"  # where `smoother.json` names no other
+WEIGHTS_PATTERN = "smoother-*.safetensors"
+WEIGHTS_KEY = "weights"  # in `smoother.json`, beside the settings: the name of the weights' file
+LOAD_ATTEMPTS = 3  # a save in another process may remove the weights between reading one file and the other
 
 KeyPool = Callable[[Tensor], Tensor]
 """Weights (n, k) → Σⱼ weightsⱼ kⱼ, (n, d): lets a fit pool keys without gathering (n, k, d) of them."""
@@ -176,29 +181,35 @@ class Smoother(nn.Module):
         return self.bandwidth(queries, mean_keys, closeness)
 
     def save(self, directory: Path | str) -> None:
-        """Write `smoother.json` and `smoother.safetensors`.
+        """Write `smoother.json` and the weights, under a name made of their content.
 
-        An interruption leaves the directory without a smoother, never with settings and weights of two.
+        `smoother.json` names its weights and is replaced when they are on the disk: at any moment, and after
+        any interruption, the directory holds the earlier smoother or this one, complete.
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
-        (directory / SETTINGS_FILE).unlink(missing_ok=True)
-        write_atomically(directory / WEIGHTS_FILE, safetensors.torch.save(weights))
-        text = json.dumps(self.settings.to_json(), indent=2) + "\n"
+        data = safetensors.torch.save(weights)
+        name = WEIGHTS_PATTERN.replace("*", hashlib.sha256(data).hexdigest()[:16])
+        write_atomically(directory / name, data)
+        text = json.dumps(self.settings.to_json() | {WEIGHTS_KEY: name}, indent=2) + "\n"
         write_atomically(directory / SETTINGS_FILE, text.encode())
+        for old in [*directory.glob(WEIGHTS_PATTERN), directory / WEIGHTS_FILE]:
+            if old.name != name:
+                old.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, directory: Path | str, *, dimension: int | None = None) -> Smoother:
         """Read what `save` wrote. With `dimension`, refuse a smoother for keys of another length."""
-        settings_path, weights_path = Path(directory) / SETTINGS_FILE, Path(directory) / WEIGHTS_FILE
-        try:
-            data = json.loads(settings_path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise KsterError(f"{directory}: no smoother here ({SETTINGS_FILE} is missing).") from None
-        except ValueError as error:
-            raise KsterError(f"{settings_path}: not valid JSON ({error}).") from None
-        settings = SmootherSettings.from_json(data, str(settings_path))
+        settings_path = Path(directory) / SETTINGS_FILE
+        for attempt in range(1, LOAD_ATTEMPTS + 1):
+            settings, weights_path = _read_settings(settings_path)
+            try:
+                weights = weights_path.read_bytes()
+                break
+            except FileNotFoundError:
+                if attempt == LOAD_ATTEMPTS:
+                    raise KsterError(f"{weights_path}: the smoother's weights are missing.") from None
         if dimension is not None and settings.learned and settings.dimension != dimension:
             raise KsterError(
                 f"{settings_path}: this smoother is for keys of length {settings.dimension}, "
@@ -206,11 +217,27 @@ class Smoother(nn.Module):
             )
         smoother = cls(settings)
         try:
-            smoother.load_state_dict(safetensors.torch.load_file(weights_path))
-        except FileNotFoundError:
-            raise KsterError(f"{weights_path}: the smoother's weights are missing.") from None
+            smoother.load_state_dict(safetensors.torch.load(weights))
         except (RuntimeError, SafetensorError) as error:
             raise KsterError(
                 f"{weights_path}: not the weights that {SETTINGS_FILE} describes ({error})."
             ) from None
         return smoother.eval()
+
+
+def _read_settings(path: Path) -> tuple[SmootherSettings, Path]:
+    """The settings of `smoother.json`, and where its weights lie."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise KsterError(f"{path.parent}: no smoother here ({path.name} is missing).") from None
+    except ValueError as error:
+        raise KsterError(f"{path}: not valid JSON ({error}).") from None
+    weights = WEIGHTS_FILE
+    if isinstance(data, dict):
+        weights = data.pop(WEIGHTS_KEY, WEIGHTS_FILE)
+        if weights != WEIGHTS_FILE and not (isinstance(weights, str) and fnmatch(weights, WEIGHTS_PATTERN)):
+            raise KsterError(
+                f"{path}: {WEIGHTS_KEY} is {weights!r}; accepted: a name like {WEIGHTS_PATTERN}."
+            )
+    return SmootherSettings.from_json(data, str(path)), path.parent / Path(weights).name
