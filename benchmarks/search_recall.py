@@ -86,10 +86,11 @@ def report(snapshot: Snapshot, queries: Tensor, own: Tensor | None, k: int, dire
     built = IvfIndex.open(snapshot, directory, settings)
     lists = settings.lists(snapshot.live_count)
     print(f"{lists} lists: built or read in {time.perf_counter() - began:.1f} s")
-    for probes in sorted({8, 16, 32, 64, 128, settings.probes}):
-        built.settings = replace(settings, probes=probes)
+    usual = settings.probes_of(lists)
+    for probes in sorted({8, 16, 32, 64, 128, usual}):
+        built.settings = replace(settings, probes=probes, probed_share=0.0)
         ours, seconds = found_ids(built, queries, k, own, snapshot.spans)
-        default = "  ← default" if probes == settings.probes else ""
+        default = "  ← default" if probes == usual else ""
         score = recall(ours, truth)
         print(f"{probes:4d} probes: recall {score:.4f}, {1e3 * seconds / n:.3f} ms a query{default}")
 

@@ -130,9 +130,28 @@ def test_import_of_a_broken_file_keeps_nothing_of_it(kster: Call, memory: Path, 
     broken = tmp_path / "broken.tmx"
     broken.write_text('<tmx version="1.4"><body><tu><tuv xml:lang="en"><seg>a', encoding="utf-8")
     done = kster("memory", "import", memory, good, broken)
-    assert done.is_mistake("nothing of this file was imported")
+    assert done.status == 2
+    assert done.out == f"{good}: 1 added, 0 there already, 0 rejected\n"
+    assert "nothing of this file was imported" in done.err
     assert f"({good} went in before it)" in done.err
     assert len(kster("memory", "list", memory).lines) == 31
+    for_machines = kster("memory", "import", memory, good, broken, "--json")
+    assert for_machines.status == 2
+    assert [report["file"] for report in json.loads(for_machines.out)] == [str(good)]
+
+
+def test_import_of_a_file_named_twice_reports_twice(kster: Call, memory: Path, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "good.tsv", ["something new\tetwas Neues"])
+    assert kster("memory", "import", memory, file, file).lines == [
+        f"{file}: 1 added, 0 there already, 0 rejected",
+        f"{file}: 0 added, 1 there already, 0 rejected",
+    ]
+
+
+def test_import_takes_a_file_name_as_it_is(kster: Call, memory: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "axb.tsv", ["something new\tetwas Neues"])
+    for name in ("a**b", "a*b", "a[x]b"):
+        assert kster("memory", "import", memory, tmp_path / name).is_mistake(f"{name}: no such file")
 
 
 def test_import_checks_all_files_before_the_first_goes_in(kster: Call, memory: Path, tmp_path: Path) -> None:

@@ -7,14 +7,15 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
+from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kster.cli.opening import open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
-from kster.cli.output import emit, emit_json, note
+from kster.cli.output import emit, emit_json, flush, note
 from kster.cli.progress import progress_bar
 from kster.errors import KsterError
 
@@ -79,20 +80,29 @@ def import_files(
             target_lang or opened.description.target_lang,
         )
     inputs = _inputs(files or [], source, target, languages, format, tags)
+    finished: list[dict[str, Any]] = []
     with open_with_model(directory, model, device) as memory:
-        reports = dict(_import_all(memory, inputs))
-    if json:
-        emit_json([{"file": name, **asdict(report)} for name, report in reports.items()])
-        return
-    for name, report in reports.items():
-        emit(
-            f"{name}: {report.added:,} added, {report.duplicates:,} there already, "
-            f"{len(report.rejected):,} rejected"
-        )
-        for rejection in report.rejected[:SHOWN]:
-            note(f"  {rejection}")
-        if len(report.rejected) > SHOWN:
-            note(f"  … and {len(report.rejected) - SHOWN:,} more (--json lists them all)")
+        try:
+            for name, report in _import_all(memory, inputs):
+                finished.append({"file": name, **asdict(report)})
+                if not json:
+                    _show(name, report)
+        finally:
+            # Files that went in before one that failed stay in, so their reports are due as well.
+            if json and finished:
+                emit_json(finished)
+
+
+def _show(name: str, report: ImportReport) -> None:
+    emit(
+        f"{name}: {report.added:,} added, {report.duplicates:,} there already, "
+        f"{len(report.rejected):,} rejected"
+    )
+    flush()
+    for rejection in report.rejected[:SHOWN]:
+        note(f"  {rejection}")
+    if len(report.rejected) > SHOWN:
+        note(f"  … and {len(report.rejected) - SHOWN:,} more (--json lists them all)")
 
 
 def _inputs(
@@ -112,7 +122,7 @@ def _inputs(
         raise KsterError("no files to import: name some, or give --source FILE --target FILE")
     inputs = []
     for file in files:
-        if not file.exists() and not list(file.parent.glob(f"{file.name}.*")):
+        if not file.exists() and not list(file.parent.glob(f"{escape(file.name)}.*")):
             raise KsterError(f"{file}: no such file; nothing was imported")
         kind = format or detect_format(file)
         # Opened when its turn comes, so that one file is open at a time.
