@@ -58,6 +58,19 @@ def test_an_unsupported_architecture_is_refused_by_name(tmp_path: Path) -> None:
         BaseModel.load(tmp_path)
 
 
+def test_a_config_that_cannot_be_used_is_named(tiny_marian: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(tiny_marian, tmp_path / "copy")
+    (copy / "config.json").write_text('{"model_type": "foo"}')
+    with pytest.raises(KsterError, match="'foo' is not supported; supported are marian"):
+        BaseModel.load(copy)
+    (copy / "config.json").write_text("{")
+    with pytest.raises(KsterError, match="cannot be read as JSON"):
+        BaseModel.load(copy)
+    (copy / "config.json").write_text("{}")
+    with pytest.raises(KsterError, match="names no model_type"):
+        BaseModel.load(copy)
+
+
 def test_pickled_weights_are_never_loaded(tiny_marian: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_marian, tmp_path / "copy")
     network = transformers.MarianMTModel.from_pretrained(copy)

@@ -92,6 +92,35 @@ def test_very_long_inputs_are_cut_with_a_warning_and_never_crash(
     assert isinstance(blob.text, str)
 
 
+def test_a_segment_of_several_lines_or_of_great_length_comes_back_as_it_was_added(
+    translator: Translator, memory: Memory
+) -> None:
+    lines = ("the red house\nby the river", "das Haus\nam Fluss")
+    long = (" ".join(["open the lid and clean the filter"] * 40), "den Deckel öffnen und den Filter reinigen")
+    for source, target in (lines, long):
+        assert len(split_text(source, translator._fits)[0]) > 1
+        memory.add(source, target)
+    found = texts(translator.translate([lines[0], long[0]], memory=memory))
+    assert [text.split() for text in found] == [lines[1].split(), long[1].split()]
+
+
+def test_characters_that_become_many_tokens_do_not_crash(translator: Translator) -> None:
+    text = "\ufdfa" * 84  # one character, eighteen after compatibility normalisation
+    assert len(translator.model.tokenise_source([text])[0]) > translator.model.max_length
+    assert len(translator.translate([text])) == 1
+
+
+def test_the_name_of_a_special_token_is_text(translator: Translator, memory: Memory) -> None:
+    pair = ("say </s> now", "sag </s> jetzt") if translator.model.family == "marian" else ("a </s> b", "b")
+    memory.add(*pair)
+    assert texts(translator.translate([pair[0]], memory=memory)) == [pair[1]]
+
+
+def test_half_characters_become_replacement_characters(translator: Translator) -> None:
+    (translation,) = translator.translate(["the \ud800 house"])
+    assert translation.source == "the \ufffd house"
+
+
 def test_any_unicode_is_translated(translator: Translator, memory: Memory) -> None:
     memory.add("東京 🙂", "Ünïcödé „東京“ 🙂" if translator.model.family == "marian" else "das 東京")
     lines = ["東京 🙂", "عربى", "\u200b", "a\u0301 𝄞", "\ud7ff", "NUL \x00 byte"]

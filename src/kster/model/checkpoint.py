@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -74,10 +75,13 @@ class BaseModel:
         directory = _resolve(str(name))
         place = _choose_device(device)
         dtype = dtype or (torch.float16 if place.type == "cuda" else torch.float32)
+        require_supported(_model_type(directory), str(name))
         config = transformers.AutoConfig.from_pretrained(directory)
-        require_supported(config.model_type, str(name))
         # Length is checked here, by `max_length`: the tokenizer's own limit would only print warnings.
-        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, model_max_length=NO_LIMIT)
+        # A "</s>" in somebody's text is text, not the end of a sentence.
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            directory, model_max_length=NO_LIMIT, split_special_tokens=True
+        )
         source, target = _languages(tokenizer, source_lang, target_lang)
         family = family_of(config, tokenizer, source, target)
         if not any(directory.glob("*.safetensors")):
@@ -184,6 +188,18 @@ def _resolve(name: str) -> Path:
         raise KsterError(
             f"{name}: neither a directory nor a model that could be fetched ({reason})"
         ) from error
+
+
+def _model_type(directory: Path) -> str:
+    """The architecture a checkpoint names, read before anything is built from it."""
+    path = directory / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise KsterError(f"{path}: cannot be read as JSON ({error})") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise KsterError(f"{path}: names no model_type; is this a Hugging Face model?")
+    return config["model_type"]
 
 
 def _choose_device(device: str | torch.device) -> torch.device:

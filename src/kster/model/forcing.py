@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Pairs that are tokenised and sorted by length together: bounds memory, whatever the number of pairs.
 WINDOW = 2048
 
+LOGITS_AT_ONCE = 1 << 28  # one GiB of float32
+
 
 @dataclass(slots=True)
 class ForcedSentence:
@@ -30,8 +32,8 @@ class ForcedSentence:
 
     keys: Tensor  # (n, d) float16
     tokens: Tensor  # (n,) int32
-    log_probs: Tensor  # (n,) float32: log p_m of the given token
     hidden: Tensor  # (n, d) float16: final decoder state, before the output projection
+    log_probs: Tensor  # (n,) float32: log p_m of the given token
     log_normaliser: Tensor  # (n,) float32: log Σ_v exp(logit_v)
     mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
     max_log_prob: Tensor  # (n,) float32: log p_m of the model's own favourite
@@ -147,19 +149,32 @@ def _force_batch(
     keys = tap.value[:, start:][real]  # (n, d), n = tokens of the batch without padding
     hidden = hidden[:, start:][real]  # (n, d)
     tokens = gold[real]  # (n,)
-    embedding, bias = model.output_projection()
-    logits = torch.nn.functional.linear(hidden, embedding, bias).float()  # (n, V)
-    log_normaliser = logits.logsumexp(-1)  # (n,)
-    columns = (
-        keys.to(torch.float16),
-        tokens.to(torch.int32),
-        logits.gather(1, tokens[:, None])[:, 0] - log_normaliser,
-        hidden.to(torch.float16),
-        log_normaliser,
-        logits.mean(-1) - log_normaliser,
-        logits.amax(-1) - log_normaliser,
-    )
+    beliefs = _beliefs(model, hidden, tokens)
+    columns = (keys.to(torch.float16), tokens.to(torch.int32), hidden.to(torch.float16), *beliefs)
     lengths = [len(row) for row in targets]
     per_sentence = zip(*(column.cpu().split(lengths) for column in columns), strict=True)
     # clone: a split is a view that would keep the whole batch alive
     return [ForcedSentence(*(part.clone() for part in parts)) for parts in per_sentence]
+
+
+def _beliefs(model: BaseModel, hidden: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
+    """What the output layer says: log p_m of the tokens, normaliser, mean and maximum of log p_m, (n,) each.
+
+    hidden: (n, d); tokens: (n,). Rows are taken in parts: all logits of a batch at once would be gigabytes
+    with a vocabulary like NLLB's 256,000.
+    """
+    embedding, bias = model.output_projection()
+    parts = []
+    rows = max(1, LOGITS_AT_ONCE // len(embedding))
+    for states, gold in zip(hidden.split(rows), tokens.split(rows), strict=True):
+        logits = torch.nn.functional.linear(states, embedding, bias).float()  # (rows, V)
+        log_normaliser = logits.logsumexp(-1)  # (rows,)
+        parts.append(
+            (
+                logits.gather(1, gold[:, None])[:, 0] - log_normaliser,
+                log_normaliser,
+                logits.mean(-1) - log_normaliser,
+                logits.amax(-1) - log_normaliser,
+            )
+        )
+    return tuple(torch.cat(column) for column in zip(*parts, strict=True))

@@ -80,12 +80,20 @@ class Translator:
         memory: Memory | MemoryGroup | str | Path | None = None,
         *,
         device: str = "auto",
+        source_lang: str | None = None,
+        target_lang: str | None = None,
     ) -> None:
-        loaded = BaseModel.load(model, device=device) if isinstance(model, str | Path) else model
-        opened = Memory.open(memory, loaded) if isinstance(memory, str | Path) else memory
-        if loaded is None and opened is None:
+        if model is None and memory is None:
             raise KsterError("a translator needs a model or a memory")
-        self.model: BaseModel = loaded if loaded is not None else opened.model  # type: ignore[union-attr]
+        if model is None and isinstance(memory, str | Path):
+            with Memory.open(memory) as looked_into:
+                description = looked_into.description
+            model = description.model_location(Path(memory))
+            source_lang, target_lang = description.source_lang, description.target_lang
+        if isinstance(model, str | Path):
+            model = BaseModel.load(model, device=device, source_lang=source_lang, target_lang=target_lang)
+        opened = Memory.open(memory, model) if isinstance(memory, str | Path) else memory
+        self.model: BaseModel = model if model is not None else opened.model  # type: ignore[union-attr]
         self.memory = opened
         if opened is not None:
             require_same_model(self.model, opened)
@@ -119,7 +127,8 @@ class Translator:
         if not 1 <= n_best <= beam:
             raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: 1 ≤ n_best ≤ beam")
         memory, smoother = self._choose(memory, method, smoother)
-        split = [split_text(text, self._fits) for text in texts]
+        texts = [_without_surrogates(text) for text in texts]
+        split = [self._split(text, memory) for text in texts]
         if any(_was_cut(text, pieces) for text, (pieces, _) in zip(texts, split, strict=True)):
             log.warning("some lines are longer than %d tokens and were cut into sentences", self._longest)
         pieces = [piece.text for parts, _ in split for piece in parts]
@@ -164,8 +173,7 @@ class Translator:
         memory = memory or self.memory
         if method == "base" or memory is None:
             return None
-        members = memory.memories if isinstance(memory, MemoryGroup) else [memory]
-        return resolve_smoother(method, [member.directory for member in members], self.model)
+        return resolve_smoother(method, [member.directory for member in _members(memory)], self.model)
 
     def _choose(
         self, memory: Memory | MemoryGroup | None, method: Method | None, smoother: Smoother | None
@@ -192,10 +200,15 @@ class Translator:
         return min(LONGEST_PIECE, self.model.max_length)
 
     def _fits(self, text: str) -> bool:
-        # A token has at least one byte, so a short text fits without being tokenised.
-        return (
-            len(text.encode()) < self._longest or len(self.model.tokenise_source([text])[0]) <= self._longest
-        )
+        # Even a short text has to be asked: some tokenizers write one character as dozens of tokens.
+        return len(self.model.tokenise_source([text])[0]) <= self._longest
+
+    def _split(self, text: str, memory: Memory | MemoryGroup | None) -> tuple[list[Piece], str]:
+        """The pieces of a text; but one that the memory holds as a whole is translated as a whole."""
+        pieces, tail = split_text(text, self._fits)
+        if len(pieces) > 1 and any(member.find_text(source=text) for member in _members(memory)):
+            return [Piece("", text)], ""
+        return pieces, tail
 
     def _translate_pieces(
         self,
@@ -254,6 +267,17 @@ class _Settings:
     length_penalty: float
     n_best: int
     explain: bool
+
+
+def _members(memory: Memory | MemoryGroup | None) -> Sequence[Memory]:
+    if isinstance(memory, MemoryGroup):
+        return memory.memories
+    return [] if memory is None else [memory]
+
+
+def _without_surrogates(text: str) -> str:
+    """Half a character is none: lone surrogates, which no tokenizer takes, become U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _was_cut(text: str, pieces: list[Piece]) -> bool:
