@@ -15,7 +15,7 @@ from kster.smoothing import Smoother, SmootherSettings
 from kster.smoothing.cache import EXTERNAL, Examples, FitCache, Lookup, cache_pairs, cache_segments
 from kster.smoothing.dropout import first_k
 from kster.smoothing.key_table import KeyTable
-from kster.smoothing.optimisation import smooth_examples
+from kster.smoothing.optimisation import neighbours_without_own, smooth_examples
 from smoothing.conftest import make_pairs
 
 
@@ -32,7 +32,22 @@ def test_base_probabilities_equal_the_networks_own(model: BaseModel, memory: Mem
     assert torch.allclose(cache.mean_log_prob, expected.mean(-1), atol=2e-3)
     assert torch.allclose(cache.max_log_prob, expected.amax(-1), atol=2e-3)
     assert (cache.segment_ids == EXTERNAL).all()
-    assert not cache.related.any()
+
+
+def test_text_from_outside_that_is_in_the_memory_is_related_to_its_copies(
+    model: BaseModel, memory: Memory
+) -> None:
+    entries, segment = memory.entries(), memory.segments()[3]
+    pairs = [("another source", f"  {segment.target.upper()}"), (segment.source, "ein anderer Satz")]
+    cache = cache_pairs(Lookup(model, memory, entries), pairs, neighbours=len(entries))
+    (group,) = {
+        int(g) for g, s in zip(entries.target_groups, entries.segment_ids, strict=True) if s == segment.id
+    }
+    copies = int((entries.target_groups == group).sum())
+    related = cache.related.sum(-1)  # (n,)
+    first = len(model.tokenise_target([pairs[0][1]])[0])
+    assert related.tolist() == [copies] * first + [0] * (len(cache) - first)
+    assert not (neighbours_without_own(cache) & cache.related).any()
 
 
 def test_own_tokens_find_themselves_first(model: BaseModel, memory: Memory) -> None:

@@ -8,6 +8,7 @@ Neighbours are more than k, because dropout takes some away; their keys stay in 
 from __future__ import annotations
 
 import json
+import logging
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -20,12 +21,15 @@ from torch import Tensor
 
 from kster.errors import KsterError
 from kster.memory.index import BlockIndex
+from kster.memory.segment import target_group
 from kster.smoothing.files import write_atomically
 from kster.smoothing.loss import BasePrediction
 
 if TYPE_CHECKING:
     from kster.memory import Entries, Memory, Neighbours
     from kster.model import BaseModel, ForcedSentence
+
+log = logging.getLogger("kster.smoothing")
 
 PAIRS_AT_ONCE = 512  # pairs force-decoded at once
 SEARCH_TOKENS = 4096  # tokens searched for at once
@@ -38,6 +42,9 @@ states lie close together; trained ones should favour the lists more)."""
 
 EXTERNAL = -1
 """The segment id of tokens that are not of the memory: development or general-domain text."""
+
+VERSION = 2
+"""Of saved caches. 1 did not note that text from outside the memory may be in the memory, too."""
 
 
 @dataclass(slots=True)
@@ -76,14 +83,14 @@ class FitCache:
         for field in fields(self):
             np.save(directory / f"{field.name}.npy", getattr(self, field.name).numpy())
         # Written last: without it the directory holds no cache.
-        write_atomically(directory / "cache.json", json.dumps({"entries": _identity(entries)}).encode())
+        write_atomically(directory / "cache.json", json.dumps(_identity(entries)).encode())
 
     @classmethod
     def load(cls, directory: Path | str, entries: Entries) -> FitCache:
         """What `save` wrote, memory-mapped. Refuses a cache of a memory that has changed since."""
         directory = Path(directory)
         try:
-            saved = json.loads((directory / "cache.json").read_text(encoding="utf-8"))["entries"]
+            saved = json.loads((directory / "cache.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise KsterError(f"{directory}: no complete cache here.") from None
         if saved != _identity(entries):
@@ -95,8 +102,9 @@ class FitCache:
 
 
 def _identity(entries: Entries) -> dict[str, int]:
-    """Tells one state of a memory from another: which entries, with which tokens."""
-    return {name: zlib.crc32(getattr(entries, name).numpy().tobytes()) for name in ("ids", "values")}
+    """Tells one state of a memory from another, which entries with which tokens, and one form of cache."""
+    sums = {name: zlib.crc32(getattr(entries, name).numpy().tobytes()) for name in ("ids", "values")}
+    return sums | {"version": VERSION}
 
 
 class Lookup:
@@ -132,9 +140,27 @@ def cache_pairs(
     neighbours: int,
     progress: Callable[[int], None] | None = None,
 ) -> FitCache:
-    """The tokens of text that is not in the memory. progress: called with the number of tokens done."""
+    """The tokens of text from outside. progress: called with the number of tokens done.
+
+    Where its targets are in the memory all the same, those segments' entries are noted as related.
+    """
     _require_readable(lookup.model, pairs)
     return _build(lookup, pairs, [EXTERNAL] * len(pairs), neighbours, progress)
+
+
+def count_in_memory(entries: Entries, pairs: Sequence[tuple[str, str]], kind: str) -> int:
+    """How many pairs have a target text that is in the memory; says so in the log. kind: "development", …
+
+    Searching for these would find the answer, so their copies are hidden like a held-out segment's own.
+    """
+    groups = torch.tensor([target_group(target) for _, target in pairs], dtype=torch.int64)
+    count = int(torch.isin(groups, entries.target_groups).sum())
+    if count:
+        log.warning(
+            "%d of %d %s pairs have a target that is in the memory; its copies there are hidden from them",
+            *(count, len(pairs), kind),
+        )
+    return count
 
 
 def _require_readable(model: BaseModel, pairs: Sequence[tuple[str, str]]) -> None:
@@ -164,8 +190,9 @@ def _build(
     forced = (
         sentence for i in windows for sentence in lookup.model.force_decode(pairs[i : i + PAIRS_AT_ONCE])
     )
-    for sentences, owners in _batches(forced, segment_ids):
-        parts.append(_look_up(lookup, sentences, owners, neighbours))
+    groups = [target_group(target) for _, target in pairs]
+    for sentences, owners, owner_groups in _batches(forced, segment_ids, groups):
+        parts.append(_look_up(lookup, sentences, owners, owner_groups, neighbours))
         done += len(owners)
         if progress is not None:
             progress(done)
@@ -175,28 +202,28 @@ def _build(
 
 
 def _batches(
-    forced: Iterable[ForcedSentence], segment_ids: Sequence[int]
-) -> Iterator[tuple[list[ForcedSentence], Tensor]]:
-    """Sentences together until they have SEARCH_TOKENS tokens, and each token's segment id."""
+    forced: Iterable[ForcedSentence], segment_ids: Sequence[int], groups: Sequence[int]
+) -> Iterator[tuple[list[ForcedSentence], Tensor, Tensor]]:
+    """Sentences together until they have SEARCH_TOKENS tokens; each token's segment id and target group."""
     sentences: list[ForcedSentence] = []
-    owners: list[Tensor] = []
+    owners: list[Tensor] = []  # (tokens of a sentence, 2) each
     tokens = 0
-    for sentence, segment_id in zip(forced, segment_ids, strict=True):
+    for sentence, owner in zip(forced, zip(segment_ids, groups, strict=True), strict=True):
         sentences.append(sentence)
-        owners.append(torch.full((len(sentence.tokens),), segment_id))
+        owners.append(torch.tensor(owner).expand(len(sentence.tokens), 2))
         tokens += len(sentence.tokens)
         if tokens >= SEARCH_TOKENS:
-            yield sentences, torch.cat(owners)
+            yield sentences, *torch.cat(owners).T.contiguous()
             sentences, owners, tokens = [], [], 0
     if sentences:
-        yield sentences, torch.cat(owners)
+        yield sentences, *torch.cat(owners).T.contiguous()
 
 
 @torch.no_grad()
 def _look_up(
-    lookup: Lookup, sentences: list[ForcedSentence], segment_ids: Tensor, neighbours: int
+    lookup: Lookup, sentences: list[ForcedSentence], segment_ids: Tensor, groups: Tensor, neighbours: int
 ) -> FitCache:
-    """Search for one batch of tokens and note what the base model thought. segment_ids: (n,)."""
+    """Search for one batch of tokens and note what the base model thought. segment_ids, groups: (n,)."""
     model, entries = lookup.model, lookup.entries
     queries = torch.cat([s.keys for s in sentences])  # (n, d) float16
     hidden = torch.cat([s.hidden for s in sentences]).to(model.device)  # (n, d)
@@ -206,11 +233,8 @@ def _look_up(
     ids = answer.ids.cpu()
     place = torch.searchsorted(entries.ids, ids).clamp_max(len(entries) - 1)  # (n, K)
     known = entries.ids[place] == ids  # not those that were added while the cache is built
-    group_of_segment = _groups(entries, segment_ids)  # (n,)
     same_segment = entries.segment_ids[place] == segment_ids.unsqueeze(-1)
-    same_target = (entries.target_groups[place] == group_of_segment.unsqueeze(-1)) & (
-        segment_ids != EXTERNAL
-    ).unsqueeze(-1)
+    same_target = entries.target_groups[place] == groups.unsqueeze(-1)
     return FitCache(
         queries=queries,
         gold=torch.cat([s.tokens for s in sentences]).long(),
@@ -224,13 +248,6 @@ def _look_up(
         mean_log_prob=torch.cat([s.mean_log_prob for s in sentences]),
         max_log_prob=torch.cat([s.max_log_prob for s in sentences]),
     )
-
-
-def _groups(entries: Entries, segment_ids: Tensor) -> Tensor:
-    """The target group of each token's segment; meaningless for EXTERNAL. Returns (n,)."""
-    # Segments are in the order of their entries, so the ids of the entries' segments ascend.
-    place = torch.searchsorted(entries.segment_ids, segment_ids).clamp_max(len(entries) - 1)
-    return entries.target_groups[place]
 
 
 @dataclass(slots=True)

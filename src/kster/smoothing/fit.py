@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from kster.errors import KsterError
-from kster.smoothing.cache import FitCache, Lookup, cache_pairs, cache_segments
+from kster.smoothing.cache import FitCache, Lookup, cache_pairs, cache_segments, count_in_memory
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.dropout import drop, first_k
 from kster.smoothing.exact_match import exact_match_rule
@@ -79,8 +79,10 @@ def fit(
     cacher = _Cacher(Lookup(model, memory, entries), over_fetch(settings.k), progress, caches)
     table = KeyTable(entries, device)
     train = [Source(cacher.segments(split.train), table)]
+    dev_in_memory = count_in_memory(entries, dev, "development") if dev else 0
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
     if general:
+        count_in_memory(entries, general, "general-domain")
         held_out = max(1, round(len(general) * GENERAL_HELD_OUT))
         if held_out == len(general):
             raise KsterError("general-domain text for a fit needs at least two pairs")
@@ -117,6 +119,7 @@ def fit(
         train_segments=len(split.train),
         empty_slots=_empty_slots(train[0].cache, settings),
         dev_origin="given" if dev else "held out",
+        dev_in_memory=dev_in_memory,
         dev=results[0],
         general=results[1] if general else None,
         knn=tuned[0],

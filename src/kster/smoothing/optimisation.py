@@ -51,7 +51,7 @@ class Evaluation:
 
 def neighbours_without_own(cache: FitCache) -> Tensor:
     """(n, K) bool: what a token would find were its segment, and its target text, not in the memory."""
-    return drop(cache.ids >= 0, cache.related, cache.segment_ids == EXTERNAL, "provenance")
+    return (cache.ids >= 0) & ~cache.related
 
 
 def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> Smoothing:
@@ -157,8 +157,9 @@ class Optimisation:
             rows = stream.next(max(1, round(settings.batch_tokens * source.share / shares)))
             kept = torch.rand(len(rows), generator=self.generator) < settings.keep_rate
             part = source.cache.take(rows, self.device)
-            kept = kept.to(self.device) | (part.segment_ids == EXTERNAL)
-            seen = drop(part.ids >= 0, part.related, kept, settings.dropout)
+            external = part.segment_ids == EXTERNAL  # its nearest neighbour is not itself: keep that one
+            seen = drop(part.ids >= 0, part.related, kept.to(self.device) | external, settings.dropout)
+            seen &= ~(part.related & external.unsqueeze(-1))
             examples = Examples.choose(part, *first_k(seen, settings.k))
             losses.append(
                 token_losses(

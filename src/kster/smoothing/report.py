@@ -70,6 +70,7 @@ class FitReport:
     train_segments: int
     empty_slots: float  # share of the k neighbour slots that dropout left without a neighbour
     dev_origin: str  # "given" or "held out"
+    dev_in_memory: int  # given pairs whose target is in the memory; its copies there were hidden from them
     dev: DevResult
     general: DevResult | None  # held-out general-domain text, if there was any
     knn: Trial  # the tuned kNN-MT of `dev.knn`
@@ -94,6 +95,7 @@ class TuneReport:
     base_nll: float
     tokens: int
     dev_origin: str
+    dev_in_memory: int  # as in `FitReport`
     trials: Sequence[Trial]
     seconds: float
 

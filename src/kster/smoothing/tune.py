@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
-from kster.smoothing.cache import Lookup, cache_pairs, cache_segments
+from kster.smoothing.cache import Lookup, cache_pairs, cache_segments, count_in_memory
 from kster.smoothing.defaults import KNN_FILE, SAFE_KNN, SMOOTHER_DIRECTORY
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.kernels import KERNELS, Kernel
@@ -37,8 +37,8 @@ def tune(
 ) -> TuneReport:
     """Try every combination on the development pairs; save the most likely as `<memory>/smoother/knn.json`.
 
-    dev: (source, target) pairs; without them up to 10,000 tokens of the memory's own segments, each
-    searching the memory as if it were not in it.
+    dev: (source, target) pairs; without them up to 10,000 tokens of the memory's own segments. Each searches
+    the memory as if its target text were not in it.
     bandwidths: temperatures to try, by default nine around the spread of the distances.
     exact_match: see `SmootherSettings`; None is kNN-MT as published.
     progress: called with the number of tokens looked up.
@@ -76,6 +76,7 @@ def tune(
         base_nll=cache.base_nll,
         tokens=len(cache),
         dev_origin="given" if dev else "held out",
+        dev_in_memory=count_in_memory(entries, dev, "development") if dev else 0,
         trials=trials,
         seconds=round(time.monotonic() - began, 2),
     )
