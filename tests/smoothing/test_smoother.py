@@ -144,6 +144,16 @@ def test_safe_settings_believe_an_exact_match_and_ignore_unrelated_text() -> Non
     assert result.mixing_weight[1] < 1e-3
 
 
+@pytest.mark.parametrize("gate", [None, 0.1])
+def test_the_base_model_keeps_its_say_at_the_largest_weights(gate: float | None) -> None:
+    largest = 1.0 - 1e-6
+    fixed = {"learn_bandwidth": False, "learn_weight": False, "mixing_weight": largest, "gate": gate}
+    for exact_match, say in ((None, 1e-6), (largest, 1e-12)):
+        smoother = Smoother(SmootherSettings(**fixed, exact_match=exact_match))  # type: ignore[arg-type]
+        result = smoother(torch.full((1, DIMENSION), 10.0), neighbours_of([[0.0]], [[1]]))
+        assert result.log_base_weight.item() == pytest.approx(math.log(say), abs=1e-3)
+
+
 def test_confidence_features_must_be_given_what_they_read() -> None:
     smoother = Smoother(SmootherSettings(dimension=DIMENSION, features="confidence"))
     assert smoother.needs_base_log_probs
@@ -175,9 +185,10 @@ def test_save_and_load_give_the_same_smoother(chosen: dict[str, Any], tmp_path: 
         ("dimension", None, "length of the model's keys"),
         ("bandwidth", -1.0, "above 0"),
         ("bandwidth", float("nan"), "above 0"),
-        ("mixing_weight", 1.0, "not including, 1"),
+        ("mixing_weight", 1.0, "from 0 to 0.999999"),
+        ("mixing_weight", 0.99999999, "from 0 to 0.999999"),
         ("mixing_weight", 0.0, "above 0 when it is to be learned"),
-        ("exact_match", 1.0, "between 0 and 1"),
+        ("exact_match", 1.0, "up to 0.999999"),
         ("exact_tolerance", 0.0, "above 0"),
         ("gate", 0.0, "above 0"),
         ("relative", True, "fixed bandwidth only"),

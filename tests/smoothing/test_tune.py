@@ -74,7 +74,7 @@ def test_without_development_pairs_the_memory_is_searched_as_if_a_segment_were_n
         ({"ks": (0,)}, "at least 1"),
         ({"ks": ()}, "at least one"),
         ({"bandwidths": (-1.0,)}, "above 0"),
-        ({"mixing_weights": (1.0,)}, "not including, 1"),
+        ({"mixing_weights": (1.0,)}, "from 0 to 0.999999"),
         ({"kernel": "cosine"}, "gaussian or laplacian"),
     ],
 )

@@ -15,6 +15,10 @@ from kster.smoothing.geometry import Geometry
 LOG_PROB_FLOOR = -12.0
 """Less probable than e⁻¹² is all the same; keeps −inf and outliers out of the network's input."""
 
+SAME_CHOICE = 1e-2
+"""Log-probabilities closer than this belong to the same choice: a fit computes them from decoder states in
+half precision, decoding does not, and the answer must be the same."""
+
 NAMES_OF_DISTANCES = ("log nearest distance", "log mean distance", "fraction found", "fraction distinct")
 NAMES_OF_AGREEMENT = (
     "log p_e of the examples' first choice",
@@ -61,7 +65,7 @@ def agreement_evidence(
             best.squeeze(-1).clamp_min(LOG_PROB_FLOOR),
             base_of_best.clamp_min(LOG_PROB_FLOOR),
             base_max.clamp_min(LOG_PROB_FLOOR),
-            (base_of_best >= base_max - 1e-3).float(),
+            (base_of_best >= base_max - SAME_CHOICE).float(),
             (overlap + torch.e**LOG_PROB_FLOOR).log(),
         ],
         dim=-1,

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from kster.memory.group import SHIFT
 from kster.smoothing.geometry import Geometry
-from kster.smoothing.mixing_weight import LogShares
+from kster.smoothing.mixing_weight import LogShares, log_one_minus
 
 SUPERSEDED = 30.0
 """What an outdated exact match loses: e⁻³⁰ of a share is nothing beside any base probability."""
@@ -75,7 +75,7 @@ class ExactMatch(nn.Module):
         log_raise = self.log_weight - geometry.relative_nearest / self.tolerance  # (n,) log(e · weight)
         return LogShares(
             examples=torch.logaddexp(shares.examples, shares.base + log_raise),
-            base=shares.base + torch.log1p(-log_raise.exp()),
+            base=shares.base + log_one_minus(log_raise),
         )
 
 

@@ -22,6 +22,12 @@ class LogShares(NamedTuple):
     base: Tensor  # (n,) log(1 − λ)
 
 
+def log_one_minus(log_share: Tensor) -> Tensor:
+    """log(1 − exp(log_share)), accurate to the last digits at both ends; finite for any log_share below 0."""
+    near_one = (-torch.expm1(log_share)).log()
+    return torch.where(log_share > -math.log(2), near_one, torch.log1p(-log_share.exp()))
+
+
 class LearnedMixingWeight(nn.Module):
     """λ from the query and the kernel-weighted keys, and from further evidence where the settings ask."""
 
@@ -59,4 +65,4 @@ class FixedMixingWeight(nn.Module):
         examples = torch.full_like(relative_distance, self.log_mixing_weight)
         if self.gate is not None:
             examples = examples - relative_distance / self.gate
-        return LogShares(examples, torch.log1p(-examples.exp()))
+        return LogShares(examples, log_one_minus(examples))

@@ -12,6 +12,9 @@ from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
 Features = Literal["paper", "confidence"]
 FEATURES: tuple[Features, ...] = get_args(Features)
 
+LARGEST_SHARE = 1.0 - 1e-6
+"""Of the examples: the base model must keep a say that single precision can hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class SmootherSettings:
@@ -55,10 +58,10 @@ class SmootherSettings:
             _check(valid, "dimension", self.dimension, "the length of the model's keys, at least 1")
         _check(_positive(self.initial_bandwidth), "bandwidth", self.bandwidth, "a number above 0, or null")
         _check(
-            _is_number(self.mixing_weight) and 0.0 <= self.mixing_weight < 1.0,
+            _is_number(self.mixing_weight) and 0.0 <= self.mixing_weight <= LARGEST_SHARE,
             "mixing_weight",
             self.mixing_weight,
-            "a number from 0 up to, but not including, 1",
+            f"a number from 0 to {LARGEST_SHARE}",
         )
         if self.learn_weight:
             _check(
@@ -69,10 +72,11 @@ class SmootherSettings:
             )
         _check(self.gate is None or _positive(self.gate), "gate", self.gate, "a number above 0, or null")
         _check(
-            self.exact_match is None or (_is_number(self.exact_match) and 0.0 < self.exact_match < 1.0),
+            self.exact_match is None
+            or (_is_number(self.exact_match) and 0.0 < self.exact_match <= LARGEST_SHARE),
             "exact_match",
             self.exact_match,
-            "a number between 0 and 1, or null",
+            f"a number above 0 and up to {LARGEST_SHARE}, or null",
         )
         _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
         if self.relative and self.learn_bandwidth:

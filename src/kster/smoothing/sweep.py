@@ -86,8 +86,8 @@ def sweep(
     """Every trial of the grid. seen: (n, K) bool, the neighbours that may be used."""
     device = device or torch.device("cpu")
     totals = torch.zeros(len(grid.ks), len(grid.bandwidths), len(grid.mixing_weights), dtype=torch.float64)
-    weights = torch.tensor(grid.mixing_weights, device=device).unsqueeze(-1)  # (λ, 1)
-    shares = LogShares(weights.log(), torch.log1p(-weights))
+    weights = torch.tensor(grid.mixing_weights, dtype=torch.float64).unsqueeze(-1)  # (λ, 1)
+    shares = LogShares(weights.log().float().to(device), torch.log1p(-weights).float().to(device))
     for rows in torch.arange(len(cache)).split(TOKENS_AT_ONCE):
         part = cache.take(rows, device)
         for i, k in enumerate(grid.ks):
