@@ -43,6 +43,16 @@ def test_own_fit_first_then_the_models_default_then_safe_knn(tiny_marian: Path, 
     assert resolve_smoother("knn", [memory], model).origin == "default"
 
 
+def test_a_smoother_is_read_once_and_a_new_fit_is_seen_at_once(model: BaseModel, tmp_path: Path) -> None:
+    smoother_for(model, 0.25).save(tmp_path / "smoother")
+    first = resolve_smoother("kster", [tmp_path], model).smoother
+    assert resolve_smoother("kster", [tmp_path], model).smoother is first
+    smoother_for(model, 0.75).save(tmp_path / "smoother")  # a settings file of the same size
+    assert resolve_smoother("kster", [tmp_path], model).smoother.settings.mixing_weight == 0.75
+    shutil.rmtree(tmp_path / "smoother")
+    assert resolve_smoother("kster", [tmp_path], model).origin == "default"
+
+
 def test_among_several_memories_the_first_with_a_fit_decides(model: BaseModel, tmp_path: Path) -> None:
     smoother_for(model, 0.25).save(tmp_path / "b" / "smoother")
     smoother_for(model, 0.125).save(tmp_path / "c" / "smoother")

@@ -13,6 +13,8 @@ A memory need not be fitted to be used. In this order:
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +61,8 @@ def resolve_smoother(
     """The smoother for a method, on the model's device.
 
     memory_directories: the memory's directory, or those of several searched as one; among several the
-    first that has its own fit decides.
+    first that has its own fit decides. Smoothers are kept while their files stay as they are and shared
+    between calls: not to be changed.
     """
     if method not in ("knn", "kster"):
         raise KsterError(f"method {method!r} has no smoother; accepted: knn, kster")
@@ -67,10 +70,10 @@ def resolve_smoother(
     memories = [Path(directory) / SMOOTHER_DIRECTORY / name for directory in memory_directories]
     for path in memories:
         if path.is_file():
-            return ResolvedSmoother(_load(path, model), "memory", path)
+            return ResolvedSmoother(_loaded.get(path, model), "memory", path)
     path = model_directory(model) / SMOOTHER_DIRECTORY / name
     if path.is_file():
-        return ResolvedSmoother(_load(path, model), "model", path)
+        return ResolvedSmoother(_loaded.get(path, model), "model", path)
     return ResolvedSmoother(Smoother(SAFE_KNN).eval().to(model.device), "default", None)
 
 
@@ -78,6 +81,38 @@ def model_directory(model: BaseModel) -> Path:
     """Where the checkpoint lies: the given directory, or the hub's local copy."""
     given = Path(model.name)
     return given if given.is_dir() else Path(model.network.name_or_path)
+
+
+class _Loaded:
+    """The smoothers read last, by file, its state and the model they serve; safe among threads.
+
+    A translation must not wait for the disk, and must see a new fit at once.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._smoothers: OrderedDict[tuple[object, ...], Smoother] = OrderedDict()
+
+    def get(self, path: Path, model: BaseModel) -> Smoother:
+        state = path.stat()  # of a file that is replaced, never changed: a new fit is a new inode
+        key = (
+            *(path.resolve(), state.st_mtime_ns, state.st_size, state.st_ino),
+            *(model.dimension, str(model.device)),
+        )
+        with self._lock:
+            if key in self._smoothers:
+                self._smoothers.move_to_end(key)
+                return self._smoothers[key]
+        smoother = _load(path, model)
+        with self._lock:
+            self._smoothers[key] = smoother
+            while len(self._smoothers) > self.limit:
+                self._smoothers.popitem(last=False)
+        return smoother
+
+
+_loaded = _Loaded(limit=32)  # 2 MiB each at d = 512
 
 
 def _load(path: Path, model: BaseModel) -> Smoother:
