@@ -133,3 +133,8 @@ def test_mistakes_are_one_line(
     assert kster(*with_memory, stdin=b"\xff\xfe\xff").is_mistake("line 1: not valid UTF-8")
     assert kster(*with_memory, "--device", "toaster", stdin="x").is_mistake("accepted: auto")
     assert kster(*with_memory, "--nonsense").is_mistake("see `kster translate --help`")
+
+
+def test_a_memory_named_twice_is_a_mistake(kster: Call, filled_memory: Path) -> None:
+    twice = ("--memory", filled_memory, "--memory", filled_memory)
+    assert kster("translate", *twice, stdin="open the lid\n").is_mistake("are the same memory")
