@@ -54,6 +54,12 @@ def test_an_import_into_a_full_disk_changes_nothing_and_says_so(wide: Memory) ->
     assert wide.verify() == []
 
 
+def test_a_memory_that_does_not_fit_on_the_disk_is_not_created(tmp_path: Path, speller: Speller) -> None:
+    with no_file_longer_than(1_000), pytest.raises(KsterError, match="cannot be created"):
+        Memory.create(tmp_path / "new", speller)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_compaction_on_a_full_disk_changes_nothing_and_says_so(wide: Memory) -> None:
     wide.remove(1)
     with no_file_longer_than(900_000), pytest.raises(KsterError, match="nothing was changed"):

@@ -57,8 +57,10 @@ class Store:
             except BaseException:
                 shutil.rmtree(making, ignore_errors=True)
                 raise
-        except OSError as error:
-            raise KsterError(f"{directory}: cannot be created ({error.strerror or error})") from error
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise KsterError(
+                f"{directory}: cannot be created ({getattr(error, 'strerror', None) or error})"
+            ) from error
 
     def files(self, epoch: int) -> EntryFiles:
         return entry_files(self.directory, self.description, epoch)
