@@ -174,10 +174,12 @@ def correct_one(translator: Translator) -> None:
 def show_next(seconds: float) -> None:
     memory = MEMORY.relative_to(HERE.parent)
     console.rule(f"[bold]done in {seconds:.0f} s; now try")
-    console.print(f'echo "Empty the knock box." | .venv/bin/kster translate --memory {memory}')
-    console.print(f'.venv/bin/kster memory add {memory} "your source" "your target"')
+    console.print(
+        f'echo "Empty the knock box." | .venv/bin/kster translate --memory {memory}', soft_wrap=True
+    )
+    console.print(f'.venv/bin/kster memory add {memory} "your source" "your target"', soft_wrap=True)
     explain = f".venv/bin/kster translate --memory {memory} --explain html"
-    console.print(f"head -20 examples/heldout.en | {explain} > why.html")
+    console.print(f"head -20 examples/heldout.en | {explain} > why.html", soft_wrap=True)
 
 
 if __name__ == "__main__":
