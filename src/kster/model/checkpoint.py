@@ -16,6 +16,7 @@ from kster.errors import KsterError
 from kster.model.family import Family, family_of, require_supported
 from kster.model.fingerprint import fingerprint_of
 from kster.model.forcing import ForcedSentence, force_decode
+from kster.model.marian_tokens import MarianTokens
 
 transformers.logging.disable_progress_bar()
 
@@ -44,6 +45,10 @@ class BaseModel:
         # Tokenizers switch between languages, and the tap hooks into the network: one thread at a time each.
         # Two locks, so that text need not wait for a batch that is being force-decoded.
         self.tokenizer_lock, self.tap_lock = threading.RLock(), threading.RLock()
+        self._source_tokens = self._target_tokens = None
+        if family.name == "marian":
+            self._source_tokens = MarianTokens(tokenizer, target=False)
+            self._target_tokens = MarianTokens(tokenizer, target=True)
         self.layout = family
         self.family = family.name
         self.fingerprint = fingerprint
@@ -117,15 +122,19 @@ class BaseModel:
         """Token ids per text, end of sentence included."""
         if not texts:
             return []
-        prefix = self.layout.source_prefix
+        prefixed = [self.layout.source_prefix + text for text in texts]
         with self.tokenizer_lock:
-            return self.tokenizer([prefix + text for text in texts], truncation=False)["input_ids"]
+            if self._source_tokens is not None:
+                return self._source_tokens.ids(prefixed)
+            return self.tokenizer(prefixed, truncation=False)["input_ids"]
 
     def tokenise_target(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids per text, end of sentence included, without the language token some models start with."""
         if not texts:
             return []
         with self.tokenizer_lock:
+            if self._target_tokens is not None:
+                return self._target_tokens.ids(texts)
             rows = self.tokenizer(text_target=list(texts), truncation=False)["input_ids"]
         if self.family == "m2m_100":
             rows = [row[1:] for row in rows]
