@@ -73,7 +73,14 @@ class FitCache:
 
     def take(self, rows: Tensor, device: torch.device) -> FitCache:
         """The given tokens, on a device. rows: (m,)."""
+        rows = rows.to(self.gold.device, non_blocking=True)
         return FitCache(*(getattr(self, field.name)[rows].to(device) for field in fields(self)))
+
+    def near(self, device: torch.device) -> FitCache:
+        """The same, on the device if it is a GPU: there a batch is gathered in no time."""
+        if device.type != "cuda":
+            return self
+        return FitCache(*(getattr(self, field.name).to(device) for field in fields(self)))
 
     def save(self, directory: Path | str, entries: Entries) -> None:
         """Write one `.npy` file per column, to be memory-mapped by `load`."""

@@ -110,7 +110,9 @@ class Optimisation:
         vocabulary_size: int,
         device: torch.device,
     ) -> None:
-        self.smoother, self.sources, self.dev = smoother, sources, dev
+        self.smoother = smoother
+        self.sources = [Source(s.cache.near(device), s.table, s.share) for s in sources]
+        self.dev = [Source(s.cache.near(device), s.table, s.share) for s in dev]
         self.settings, self.vocabulary_size, self.device = settings, vocabulary_size, device
         self.generator = torch.Generator().manual_seed(settings.seed)  # on the CPU: the same on every device
         self.streams = [_Shuffled(len(source.cache), self.generator) for source in sources]
