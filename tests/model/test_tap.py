@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from by_transformers import hooked
 from kster import KsterError
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
@@ -16,22 +17,6 @@ FAMILIES = ["taught_marian", "taught_m2m100"]
 @pytest.fixture(params=FAMILIES, scope="module")
 def model(request: pytest.FixtureRequest) -> BaseModel:
     return BaseModel.load(request.getfixturevalue(request.param))
-
-
-def hooked(model: BaseModel, source: str, target: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tap (t, d) and log-probabilities (t, V), by the network's own forward and a hook of our own on it."""
-    seen: list[torch.Tensor] = []
-    layer = model.network.get_decoder().layers[-1].fc1
-    handle = layer.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
-    prefix = list(model.layout.prefix)
-    ids = model.tokenise_target([target])[0]
-    logits = model.network(
-        input_ids=torch.tensor(model.tokenise_source([source])),
-        decoder_input_ids=torch.tensor([prefix + ids[:-1]]),
-    ).logits
-    handle.remove()
-    start = len(prefix) - 1
-    return seen[0][0, start:], logits[0, start:].log_softmax(-1)
 
 
 def test_forced_keys_are_the_input_of_the_last_feed_forward(model: BaseModel) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 import torch
 
+from by_transformers import generated, shuffled_sentences
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.translation.beam import beam_search
@@ -16,40 +16,8 @@ from tiny import ENGLISH
 LIMIT = 24
 
 
-def shuffled_sentences(count: int) -> list[str]:
-    """Word salad of many lengths: distributions are flat there, so beams cross and hypotheses compete."""
-    words = sorted({word for line in ENGLISH for word in line.split()})
-    dice = random.Random(7)
-    return [" ".join(dice.choices(words, k=dice.randint(1, 14))) for _ in range(count)]
-
-
 def base(queries: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
     return logits.float().log_softmax(-1)
-
-
-def generated(
-    model: BaseModel, texts: list[str], beam: int, penalty: float, n_best: int
-) -> list[tuple[list[int], float]]:
-    prefix = model.layout.prefix
-    output = model.network.generate(
-        **model.tokenizer(texts, return_tensors="pt", padding=True),
-        num_beams=beam,
-        num_return_sequences=n_best,
-        length_penalty=penalty,
-        max_new_tokens=LIMIT + len(prefix) - 1,
-        early_stopping=False,
-        do_sample=False,
-        bad_words_ids=[[model.pad_id]],
-        forced_bos_token_id=prefix[1] if len(prefix) > 1 else None,
-        return_dict_in_generate=True,
-        output_scores=True,
-    )
-    rows = []
-    for row in output.sequences.tolist():
-        row = row[len(prefix) :]
-        row = row[: row.index(model.eos_id)] if model.eos_id in row else row
-        rows.append([token for token in row if token != model.pad_id])
-    return list(zip(rows, output.sequences_scores.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +44,7 @@ def test_base_translations_equal_generate(
         n_best=beam,
     )
     ours = [hypothesis for hypotheses in found for hypothesis in hypotheses]
-    expected = generated(model, texts, beam, penalty, beam)
+    expected = generated(model, texts, beam=beam, length_penalty=penalty, limit=LIMIT)
     assert [list(hypothesis.tokens) for hypothesis in ours] == [tokens for tokens, _ in expected]
     assert [hypothesis.score for hypothesis in ours] == pytest.approx([s for _, s in expected], abs=1e-4)
     if name.startswith("taught"):  # and the comparison is about more than running into the limit

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kster.model.step import StepDecoder
+from kster.model.step import DecodingState, StepDecoder
 
 # queries (rows, d), logits (rows, V) → log-probabilities (rows, V)
 Predict = Callable[[Tensor, Tensor], Tensor]
@@ -32,7 +32,7 @@ class Hypothesis:
 
 
 @dataclass(slots=True)
-class _Beams:
+class Beams:
     """The search's state for s sentences, b beams and at most T steps."""
 
     sentence: Tensor  # (s,) which of the caller's sentences this row block is
@@ -62,16 +62,12 @@ def beam_search(
     """
     steps = max(limits)
     state = decoder.start(sources, beam, steps)
-    beams = _open(len(sources), beam, steps, limits, decoder.model.device)
+    beams = open_beams(len(sources), beam, steps, limits, decoder.model.device)
     found: list[list[Hypothesis]] = [[] for _ in sources]
     tokens = decoder.first_tokens(len(sources) * beam)
-    extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`
     on_cpu = decoder.model.device.type == "cpu"
     for step in range(steps):
-        queries, logits = decoder.step(state, tokens)
-        log_probs = predict(queries, logits)  # (s * b, V)
-        log_probs[:, decoder.model.pad_id] = -torch.inf  # padding is not a word
-        parents, tokens = _advance(beams, log_probs, step, decoder.model.eos_id, length_penalty, extra)
+        parents, tokens = extend(decoder, state, beams, tokens, predict, step, length_penalty)
         if on_cpu or step % STEPS_BETWEEN_CHECKS_ON_GPU == STEPS_BETWEEN_CHECKS_ON_GPU - 1:
             finished = int(beams.done.sum())
             if finished == len(beams.done):
@@ -87,10 +83,27 @@ def beam_search(
     return found
 
 
-def _open(sentences: int, beam: int, steps: int, limits: list[int], device: torch.device) -> _Beams:
+def extend(
+    decoder: StepDecoder,
+    state: DecodingState,
+    beams: Beams,
+    tokens: Tensor,
+    predict: Predict,
+    step: int,
+    length_penalty: float,
+) -> tuple[Tensor, Tensor]:
+    """One step of the search, without waiting for the device. tokens and what is returned: (s * b,)."""
+    queries, logits = decoder.step(state, tokens)
+    log_probs = predict(queries, logits)  # (s * b, V)
+    log_probs[:, decoder.model.pad_id] = -torch.inf  # padding is not a word
+    extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`
+    return _advance(beams, log_probs, step, decoder.model.eos_id, length_penalty, extra)
+
+
+def open_beams(sentences: int, beam: int, steps: int, limits: list[int], device: torch.device) -> Beams:
     open_scores = torch.full((sentences, beam), IMPOSSIBLE, device=device)
     open_scores[:, 0] = 0.0  # all beams start alike: let only the first one speak
-    return _Beams(
+    return Beams(
         sentence=torch.arange(sentences, device=device),
         limit=torch.tensor(limits, device=device),
         open_tokens=torch.zeros((sentences, beam, steps), dtype=torch.int64, device=device),
@@ -103,7 +116,7 @@ def _open(sentences: int, beam: int, steps: int, limits: list[int], device: torc
 
 
 def _advance(
-    beams: _Beams, log_probs: Tensor, step: int, eos: int, length_penalty: float, extra: int
+    beams: Beams, log_probs: Tensor, step: int, eos: int, length_penalty: float, extra: int
 ) -> tuple[Tensor, Tensor]:
     """Extend every open hypothesis by one token; returns parent rows and the tokens read next, (s * b,)."""
     sentences, beam = beams.open_scores.shape
@@ -130,7 +143,7 @@ def _advance(
     return parents, token.gather(1, chosen).flatten()
 
 
-def _finish(beams: _Beams, history: Tensor, scores: Tensor, ended: Tensor, length: int) -> None:
+def _finish(beams: Beams, history: Tensor, scores: Tensor, ended: Tensor, length: int) -> None:
     """Enter hypotheses that just ended into their sentence's list, unless that sentence is done."""
     beam = beams.scores.shape[1]
     eligible = ended.clone()
@@ -149,7 +162,7 @@ def _pick(rows: Tensor, index: Tensor) -> Tensor:
     return rows.gather(1, index[:, :, None].expand(-1, -1, rows.shape[-1]))
 
 
-def _shrink(beams: _Beams, kept: Tensor, tokens: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:
+def _shrink(beams: Beams, kept: Tensor, tokens: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:
     """Go on with the kept sentences only; tokens and parents are renumbered to the rows that remain."""
     sentences, beam = beams.open_scores.shape
     for name in ("sentence", "limit", "open_tokens", "open_scores", "tokens", "lengths", "scores", "done"):
@@ -160,7 +173,7 @@ def _shrink(beams: _Beams, kept: Tensor, tokens: Tensor, parents: Tensor) -> tup
     return tokens.flatten(), (within + first_row).flatten()
 
 
-def _collect(beams: _Beams, ready: Tensor, found: list[list[Hypothesis]], n_best: int, eos: int) -> None:
+def _collect(beams: Beams, ready: Tensor, found: list[list[Hypothesis]], n_best: int, eos: int) -> None:
     """Move the finished lists of the sentences marked ready to the host."""
     index = ready.nonzero()[:, 0]
     columns = (beams.sentence, beams.tokens, beams.lengths, beams.scores)
