@@ -89,9 +89,11 @@ def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(
     rng = random.Random(0)
     texts: set[Text] = set()
     interrupted: dict[str, int] = {}
+    staging = 0  # kills that left an import's staging area
     for seed in range(KILLS):
         texts, finished, kind = run_and_kill(directory, seed, rng.uniform(0, 0.1), texts)
         interrupted[kind] = interrupted.get(kind, 0) + 1
+        staging += kind == "import" and any((directory / "staging").glob("*"))
         with Memory.open(directory, speller) as memory:
             exported = [(pair.source, pair.target) for pair in memory.export()]
             assert len(exported) == len(set(exported))
@@ -103,6 +105,9 @@ def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(
                 assert found.distances[0, 0] == 0
                 assert memory.provenance(found.ids[0])[0].segment.source == source
             assert memory.entry_count == sum(len(target.encode()) + 1 for _, target in texts)
-    print(f"interrupted: {interrupted}")
-    if set(interrupted) == {"nothing"}:
-        pytest.fail("no kill fell into a change: the test did not test")
+    print(f"interrupted: {interrupted}, staging areas left: {staging}")
+    if set(interrupted) == {"nothing"} or staging == 0:
+        pytest.fail("no kill fell into a change, or none left a staging area: the test did not test")
+    with Memory.open(directory, speller) as memory:
+        memory.add("the next", "writer")
+    assert list((directory / "staging").iterdir()) == []

@@ -18,6 +18,7 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair, Rejection
 from kster.memory import Memory
+from kster.memory.importing import checked_drafts
 
 # Opening ---------------------------------------------------------------------------------------------
 
@@ -254,20 +255,21 @@ def test_compaction_gives_space_back_and_changes_nothing_else(memory: Memory, sp
 # One writer at a time --------------------------------------------------------------------------------
 
 
-def import_slowly(directory: str, said: Connection) -> None:
-    def pairs():  # type: ignore[no-untyped-def]
-        yield Pair("slow", "langsam")
+def write_slowly(directory: str, said: Connection) -> None:
+    speller = Speller()
+    memory = Memory.open(directory, speller)
+    drafts = checked_drafts(speller, [Pair("slow", "langsam")], None)
+    with memory._store.writing() as change:
+        change.add(drafts["slow", "langsam"])
         said.send("writing")
         said.recv()
-
-    Memory.open(directory, Speller()).import_pairs(pairs())
     said.send("done")
 
 
 def test_a_second_writer_waits_and_then_says_so(memory: Memory, speller: Speller) -> None:
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe()
-    child = context.Process(target=import_slowly, args=(str(memory.directory), theirs))
+    child = context.Process(target=write_slowly, args=(str(memory.directory), theirs))
     child.start()
     assert ours.recv() == "writing"
     hasty = Memory.open(memory.directory, speller, lock_timeout=0.1)

@@ -158,6 +158,14 @@ class Database:
         statement = f"SELECT {COLUMNS} FROM segments WHERE unit = ? AND removed = 0 ORDER BY id"
         return [Segment(*row) for row in self.execute(statement, (unit,))]
 
+    def staged(self) -> Iterator[tuple[NewSegment, int, int]]:
+        """Each segment as it was given, its first row and its number of entries."""
+        statement = (
+            "SELECT source, target, origin, unit, created, first_row, entry_count FROM segments ORDER BY id"
+        )
+        for *texts, first, count in self.execute(statement):
+            yield NewSegment(*texts), first, count
+
     # Writing, inside the caller's transaction ----------------------------------------------------
 
     def insert(

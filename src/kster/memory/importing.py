@@ -16,35 +16,45 @@ from kster.memory.description import now
 from kster.memory.key_maker import KeyMaker
 from kster.memory.report import ImportReport
 from kster.memory.segment import Segment
-from kster.memory.store import Change
+from kster.memory.staging import Draft, Staging
+from kster.memory.store import Change, Store
 
-CHUNK = 2_048  # pairs looked at together; bounds memory however long an import is
+Text = tuple[str, str]  # source and target
+
+CHUNK = 512  # pairs looked at together; bounds memory however long an import is
 
 
-def import_into(
-    change: Change,
+def stage(
+    store: Store,
+    staging: Staging,
     model: KeyMaker,
     pairs: Iterable[Pair | Rejection],
     origin: str | None,
     progress: Callable[[int], None] | None = None,
+    chunk_size: int = CHUNK,
 ) -> ImportReport:
-    """Add every pair that is new and usable. progress: called with the number of pairs seen so far."""
+    """Make the keys of every pair that is new and usable. Nothing is locked, and the memory is not changed.
+
+    progress: called with the number of pairs dealt with so far.
+    """
     report, stream, seen = ImportReport(), iter(pairs), 0
-    while chunk := list(islice(stream, CHUNK)):
+    while chunk := list(islice(stream, chunk_size)):
         new: dict[int, Pair] = {}  # by number in the import, from 1
-        earlier: set[tuple[str, str]] = set()  # of this chunk: not in the database yet
+        earlier: set[Text] = set()  # of this chunk: not staged yet
+        known = known_texts(store, [item for item in chunk if isinstance(item, Pair)])
         for number, item in enumerate(chunk, seen + 1):
             if isinstance(item, Rejection):
                 report.rejected.append(item)
             elif reason := flaw(item):
                 report.rejected.append(_rejection(item, number, origin, reason))
-            elif (item.source, item.target) in earlier or change.database.by_pair(item.source, item.target):
+            elif (text := (item.source, item.target)) in earlier or text in known or staging.has(*text):
                 report.duplicates += 1
             else:
-                earlier.add((item.source, item.target))
+                earlier.add(text)
                 new[number] = item
-        for number, outcome in zip(new, add_pairs(change, model, list(new.values()), origin), strict=True):
-            if isinstance(outcome, Segment):
+        for number, outcome in zip(new, drafts_of(model, list(new.values()), origin), strict=True):
+            if isinstance(outcome, Draft):
+                staging.put(outcome)
                 report.added += 1
             else:
                 report.rejected.append(_rejection(new[number], number, origin, outcome))
@@ -54,33 +64,74 @@ def import_into(
     return report
 
 
-def add_new(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
-    """For each pair its segment: the one there is, or a new one."""
-    texts = [(pair.source, pair.target) for pair in pairs]
-    segments = {text: known[0] for text in texts if (known := change.database.by_pair(*text))}
-    new: dict[tuple[str, str], Pair] = {}
-    for text, pair in zip(texts, pairs, strict=True):
-        if text not in segments:
-            new.setdefault(text, pair)
-    for segment in add_checked(change, model, list(new.values()), origin):
-        segments[segment.source, segment.target] = segment
-    return [segments[text] for text in texts]
+def write_staged(change: Change, staging: Staging, report: ImportReport) -> None:
+    """Add what was staged, except for what other writers have added meanwhile."""
+    for draft in staging.drafts():
+        if change.database.by_pair(draft.new.source, draft.new.target):
+            report.added -= 1
+            report.duplicates += 1
+        else:
+            change.add(draft)
 
 
-def add_checked(change: Change, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
-    """New segments for all of these pairs; raises KsterError when the model cannot make keys of one."""
-    segments = []
-    for outcome in add_pairs(change, model, pairs, origin):
+def add_all(store: Store, model: KeyMaker, pairs: list[Pair], origin: str | None) -> list[Segment]:
+    """For each flawless pair its segment: the one there is, or a new one."""
+    known = known_texts(store, pairs)
+    new: dict[Text, Pair] = {}
+    for pair in pairs:
+        if (pair.source, pair.target) not in known:
+            new.setdefault((pair.source, pair.target), pair)
+    drafts = checked_drafts(model, list(new.values()), origin)
+    with store.writing() as change:
+        return [_add(change, model, pair, origin, drafts) for pair in pairs]
+
+
+def replace_unit(store: Store, model: KeyMaker, pair: Pair, origin: str | None) -> Segment:
+    """Make this flawless pair the only segment with its unit id."""
+    assert pair.id is not None
+    with store.reading() as database:
+        known = any(_is(segment, pair) for segment in database.by_unit(pair.id))
+    drafts = {} if known else checked_drafts(model, [pair], origin)
+    with store.writing() as change:
+        old = change.database.by_unit(pair.id)
+        kept = [segment for segment in old if _is(segment, pair)][:1]
+        if outdated := [segment.id for segment in old if segment not in kept]:
+            change.remove(outdated)
+        if kept:
+            return kept[0]
+        drafts = drafts or checked_drafts(model, [pair], origin)  # another writer has just removed it
+        return change.add(drafts[pair.source, pair.target])
+
+
+def _add(
+    change: Change, model: KeyMaker, pair: Pair, origin: str | None, drafts: dict[Text, Draft]
+) -> Segment:
+    text = pair.source, pair.target
+    if there := change.database.by_pair(*text):
+        return there[0]
+    if text not in drafts:  # known before, and just removed by another writer
+        drafts |= checked_drafts(model, [pair], origin)
+    return change.add(drafts[text])
+
+
+def known_texts(store: Store, pairs: Iterable[Pair]) -> set[Text]:
+    """Those of these pairs that the memory has now."""
+    with store.reading_apart() as database:
+        return {text for pair in pairs if database.by_pair(*(text := (pair.source, pair.target)))}
+
+
+def checked_drafts(model: KeyMaker, pairs: list[Pair], origin: str | None) -> dict[Text, Draft]:
+    """Drafts of all of these pairs; raises KsterError when the model cannot make keys of one."""
+    drafts = {}
+    for outcome in drafts_of(model, pairs, origin):
         if isinstance(outcome, str):
             raise KsterError(f"{outcome}; nothing was added")
-        segments.append(outcome)
-    return segments
+        drafts[outcome.new.source, outcome.new.target] = outcome
+    return drafts
 
 
-def add_pairs(
-    change: Change, model: KeyMaker, pairs: Sequence[Pair], origin: str | None
-) -> Iterator[Segment | str]:
-    """For each flawless pair in turn: its new segment, or the reason why the model cannot make keys of it."""
+def drafts_of(model: KeyMaker, pairs: Sequence[Pair], origin: str | None) -> Iterator[Draft | str]:
+    """For each flawless pair in turn: its draft, or the reason why the model cannot make keys of it."""
     created = now()
     named = None if origin is None else printable(origin)  # names of files may hold any bytes
     reasons = too_long(model, pairs)
@@ -95,7 +146,7 @@ def add_pairs(
             yield "the model's states for it do not fit into float16"
             continue
         new = NewSegment(pair.source, pair.target, named, pair.id, created)
-        yield change.add(new, sentence.keys.numpy(), sentence.tokens.numpy())
+        yield Draft(new, sentence.keys.numpy(), sentence.tokens.numpy())
 
 
 def require_flawless(pairs: Iterable[Pair]) -> None:
@@ -128,6 +179,10 @@ def too_long(model: KeyMaker, pairs: Sequence[Pair]) -> list[str | None]:
         limit = f"{len(tokens)} tokens, the model reads at most {model.max_length}"
         reasons.append(None if fits else f"the {side} is too long: {limit}")
     return reasons
+
+
+def _is(segment: Segment, pair: Pair) -> bool:
+    return (segment.source, segment.target) == (pair.source, pair.target)
 
 
 def _rejection(pair: Pair, number: int, origin: str | None, reason: str) -> Rejection:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kster.errors import KsterError
+from kster.memory.failures import for_people
 
 POLL_SECONDS = 0.02
 
@@ -23,24 +24,27 @@ class WriterLock:
         self._threads = threading.Lock()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait for the lock, at most `timeout` seconds."""
-        deadline = time.monotonic() + self._timeout
-        if not self._threads.acquire(timeout=self._timeout):
-            raise self._busy()
+    def held(self, patience: float = 0.0) -> Iterator[None]:
+        """Wait for the lock, at most `timeout` seconds, or `patience` seconds if that is longer."""
+        seconds = max(self._timeout, patience)
+        deadline = time.monotonic() + seconds
+        if not self._threads.acquire(timeout=seconds):
+            raise self._busy(seconds)
         try:
-            with open(self._path, "ab") as file:
+            with for_people(self._path.parent, "nothing was changed"):
+                file = open(self._path, "ab")  # noqa: SIM115  (closed below)
+            with file:
                 while not _try_lock(file.fileno()):
                     if time.monotonic() >= deadline:
-                        raise self._busy()
+                        raise self._busy(seconds)
                     time.sleep(POLL_SECONDS)
                 yield  # closing the file releases the lock
         finally:
             self._threads.release()
 
-    def _busy(self) -> KsterError:
+    def _busy(self, seconds: float) -> KsterError:
         return KsterError(
-            f"{self._path.parent}: another writer has been busy for {self._timeout:g} s; nothing was "
+            f"{self._path.parent}: another writer has been busy for {seconds:g} s; nothing was "
             "changed. Try again when it has finished"
         )
 

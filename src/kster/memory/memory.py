@@ -14,7 +14,7 @@ from kster.formats import Pair, Rejection
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
 from kster.memory.entries import Entries, all_entries, entry_ids, keys_of, segment_ids_of, target_groups_of
-from kster.memory.importing import add_checked, add_new, import_into, require_flawless
+from kster.memory.importing import CHUNK, add_all, replace_unit, require_flawless, stage, write_staged
 from kster.memory.key_maker import KeyMaker
 from kster.memory.neighbours import Neighbours
 from kster.memory.reader import Reader
@@ -24,13 +24,15 @@ from kster.memory.settings import SearchSettings
 from kster.memory.store import Store
 
 ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
+IMPORT_PATIENCE = 600.0  # seconds an import waits for other writers at least: its keys took long to make
 
 
 class Memory:
     """A directory of examples made with one base model.
 
     Any number of threads may search while others write; one writes at a time, across processes, and the
-    others wait (at most `lock_timeout` seconds). What a call has returned from survives a crash.
+    others wait (at most `lock_timeout` seconds). Keys are made before anybody has to wait for them.
+    What a call has returned from survives a crash.
     """
 
     def __init__(
@@ -115,37 +117,36 @@ class Memory:
         """Add all of these examples, or none of them when one cannot be used."""
         wanted = list(pairs)
         require_flawless(wanted)
-        model = self.model
-        with self._store.writing() as change:
-            return add_new(change, model, wanted, origin)
+        return add_all(self._store, self.model, wanted, origin)
 
     def replace(self, unit: str, source: str, target: str, *, origin: str | None = None) -> Segment:
         """Make this pair the only segment with this unit id."""
         pair = Pair(source, target, unit)
         require_flawless([pair])
-        model = self.model
-        with self._store.writing() as change:
-            old = change.database.by_unit(unit)
-            kept = [segment for segment in old if (segment.source, segment.target) == (source, target)][:1]
-            if outdated := [segment.id for segment in old if segment not in kept]:
-                change.remove(outdated)
-            return kept[0] if kept else add_checked(change, model, [pair], origin)[0]
+        return replace_unit(self._store, self.model, pair, origin)
 
     def import_pairs(
         self,
         pairs: Iterable[Pair | Rejection],
         origin: str | None = None,
         progress: Callable[[int], None] | None = None,
+        *,
+        at_once: int = CHUNK,
     ) -> ImportReport:
         """Add any number of pairs as one change: if it fails midway, nothing of it is kept.
 
         Pairs that are there already are counted and skipped; pairs that cannot be used, and rejections
         that come with the pairs, are in the report with the reason. A source may have many targets.
-        progress: called with the number of pairs seen so far.
+        Others may write while keys are made; only the end of an import holds them up.
+        progress: called with the number of pairs dealt with so far; if it raises, nothing is imported.
+        at_once: pairs whose keys are made between two calls of progress.
         """
-        model = self.model
-        with self._store.writing() as change:
-            return import_into(change, model, pairs, origin, progress)
+        with self._store.staging() as staging:
+            report = stage(self._store, staging, self.model, pairs, origin, progress, at_once)
+            if report.added:
+                with self._store.writing(IMPORT_PATIENCE) as change:
+                    write_staged(change, staging, report)
+        return report
 
     def remove(self, ids: int | Iterable[int]) -> int:
         """Remove segments for good; returns how many. When one is unknown none is removed."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,9 +68,8 @@ def fit_status(smoother: Path) -> tuple[bool, bool, dict[str, Any] | None]:
 def bytes_under(directory: Path) -> int:
     """What the files of a directory take."""
     total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:  # another process tidied up
-            continue
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):  # another process tidied up
+                total += os.stat(os.path.join(folder, name)).st_size
     return total

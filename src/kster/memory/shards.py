@@ -94,8 +94,10 @@ class MappedEntries:
 class Appender:
     """Appends entries behind the first `count`, cutting off whatever a dead writer left there."""
 
-    def __init__(self, files: EntryFiles, count: int) -> None:
+    def __init__(self, files: EntryFiles, count: int, *, durable: bool = True) -> None:
+        """durable: whether what is appended shall survive a power cut once it is synced or closed."""
         self._files = files
+        self._durable = durable
         self._start = count
         self.count = count
         self._values = _open_at(files.values, count * VALUE.itemsize)
@@ -129,10 +131,7 @@ class Appender:
 
     def undo(self) -> None:
         """Cut off what was appended. Never raises: what cannot be cut off now, the next writer cuts off."""
-        for file in (self._values, self._shard):
-            if file is not None:
-                with suppress(OSError):
-                    file.raw.close()  # and not `file`, which would try once more to write its buffer
+        self.abandon()
         with suppress(OSError):
             os.truncate(self._files.values, self._start * VALUE.itemsize)
             number, offset = divmod(self._start, self._files.entries_per_shard)
@@ -140,6 +139,13 @@ class Appender:
                 os.truncate(shard, offset * self._files.dimension * KEY.itemsize)
             while (appended := self._files.shard(number := number + 1)).exists():
                 appended.unlink()
+
+    def abandon(self) -> None:
+        """Let go of the files, whatever state they are in."""
+        for file in (self._values, self._shard):
+            if file is not None:
+                with suppress(OSError):
+                    file.raw.close()  # and not `file`, which would try once more to write its buffer
 
     def close(self) -> None:
         self._close_shard()
@@ -154,7 +160,8 @@ class Appender:
 
     def _close_shard(self) -> None:
         if self._shard is not None:
-            _sync(self._shard)
+            if self._durable:
+                _sync(self._shard)
             self._shard.close()
             self._shard = None
 

@@ -20,14 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.errors import KsterError
-from kster.memory.database import Database, NewSegment, State
+from kster.memory.database import Database, State
 from kster.memory.description import Description
+from kster.memory.failures import for_people, said
 from kster.memory.lock import WriterLock
 from kster.memory.segment import Segment
 from kster.memory.shards import Appender, EntryFiles, MappedEntries, sync_directory
 from kster.memory.spans import Spans
+from kster.memory.staging import Draft, Staging, staging_area, sweep_staging
 
 ENTRIES = "entries"
+UNTOUCHED = "nothing was changed"
 
 
 class Store:
@@ -37,7 +40,7 @@ class Store:
         self.directory = directory
         self.description = description
         self._lock = WriterLock(directory / "writer.lock", lock_timeout)
-        with _for_people(directory):
+        with for_people(directory):
             self._reader = Database(directory)
             self._writer = Database(directory)
             self._reader.state()  # fails here rather than later when the file is no database of ours
@@ -58,9 +61,7 @@ class Store:
                 shutil.rmtree(making, ignore_errors=True)
                 raise
         except (OSError, sqlite3.DatabaseError) as error:
-            raise KsterError(
-                f"{directory}: cannot be created ({getattr(error, 'strerror', None) or error})"
-            ) from error
+            raise KsterError(f"{directory}: cannot be created ({said(error)})") from error
 
     def files(self, epoch: int) -> EntryFiles:
         return entry_files(self.directory, self.description, epoch)
@@ -75,22 +76,23 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Database]:
         """One consistent look at the database; short, since other readers of this process wait."""
-        with self._reading, _transaction(self._reader, "BEGIN"):
+        with self._reading, for_people(self.directory), _transaction(self._reader, "BEGIN"):
             yield self._reader
 
     @contextmanager
     def reading_apart(self) -> Iterator[Database]:
         """A consistent look on a connection of its own, for as long as one likes."""
-        database = Database(self.directory)
-        try:
-            with _transaction(database, "BEGIN"):
-                yield database
-        finally:
-            database.close()
+        with for_people(self.directory):
+            database = Database(self.directory)
+            try:
+                with _transaction(database, "BEGIN"):
+                    yield database
+            finally:
+                database.close()
 
     def data_version(self) -> int:
         """Changes after every commit, by whichever thread or process."""
-        with self._reading:
+        with self._reading, for_people(self.directory):
             return self._reader.data_version()
 
     def map_entries(self, state: State) -> MappedEntries:
@@ -105,9 +107,19 @@ class Store:
     # Writing -------------------------------------------------------------------------------------
 
     @contextmanager
-    def writing(self) -> Iterator[Change]:
-        """A change to the memory: committed when the block ends, undone when it raises."""
-        with self._lock.held(), _for_people(self.directory):
+    def staging(self) -> Iterator[Staging]:
+        """A place for keys that are still being made; it is gone when the block ends."""
+        description = self.description
+        with staging_area(self.directory, description.dimension, description.entries_per_shard) as area:
+            yield area
+
+    @contextmanager
+    def writing(self, patience: float = 0.0) -> Iterator[Change]:
+        """A change to the memory: committed when the block ends, undone when it raises.
+
+        Short, since other writers wait. patience: seconds to wait for them, if more than usual.
+        """
+        with self._lock.held(patience), for_people(self.directory, UNTOUCHED):
             change: Change | None = None
             try:
                 with _transaction(self._writer, "BEGIN IMMEDIATE"):
@@ -124,7 +136,7 @@ class Store:
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the files without removed entries; returns the (segments, entries) dropped."""
-        with self._lock.held(), _for_people(self.directory):
+        with self._lock.held(), for_people(self.directory, UNTOUCHED):
             with _transaction(self._writer, "BEGIN IMMEDIATE"):
                 state = self._writer.state()
                 self._sweep(state.epoch)
@@ -132,11 +144,10 @@ class Store:
                 live = spans.where(spans.removed == 0)
                 if len(live) == len(spans):
                     return 0, 0
-                with _for_people(self.directory, OSError):
-                    files = self.files(state.epoch + 1)
-                    files.create()
-                    count, firsts = self._copy(self.map_entries(state), live, files)
-                    sync_directory(self.directory / ENTRIES)
+                files = self.files(state.epoch + 1)
+                files.create()
+                count, firsts = self._copy(self.map_entries(state), live, files)
+                sync_directory(self.directory / ENTRIES)
                 self._writer.drop_removed(firsts, state.generation + 1)
                 self._writer.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
             self._sweep(state.epoch + 1)
@@ -165,7 +176,8 @@ class Store:
         return appender.count, firsts
 
     def _sweep(self, epoch: int) -> None:
-        """Delete entry files of other epochs: replaced ones, and those of a compaction that died."""
+        """Delete what dead writers left: entry files of other epochs, and unfinished imports."""
+        sweep_staging(self.directory)
         for path in (self.directory / ENTRIES).iterdir():
             if path.name != str(epoch):
                 shutil.rmtree(path, ignore_errors=True)
@@ -182,18 +194,15 @@ class Change:
         self._appender: Appender | None = None
         self._changed = False
 
-    def add(self, new: NewSegment, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> Segment:
-        """keys: (n, d); values: (n,)."""
+    def add(self, draft: Draft) -> Segment:
         if self._appender is None:
-            with _for_people(self._files.directory, OSError):
-                self._appender = Appender(self._files, self._state.row_count)
-        first_row = self._appender.count
+            self._appender = Appender(self._files, self._state.row_count)
+        first_row, count = self._appender.count, len(draft.values)
         first_entry = self._state.next_entry + first_row - self._state.row_count
-        with _for_people(self._files.directory, OSError):
-            self._appender.append(keys, values)
+        self._appender.append(draft.keys, draft.values)
         self._changed = True
-        checksum = checksum_of(keys, values)
-        return self.database.insert(new, first_entry, first_row, len(values), checksum, self._generation)
+        checksum = checksum_of(draft.keys, draft.values)
+        return self.database.insert(draft.new, first_entry, first_row, count, checksum, self._generation)
 
     def remove(self, ids: Iterable[int]) -> None:
         self.database.mark_removed(ids, self._generation)
@@ -205,9 +214,8 @@ class Change:
             return
         state, added = self._state, 0
         if self._appender is not None:
-            with _for_people(self._files.directory, OSError):
-                self._appender.sync()
-                self._appender.close()
+            self._appender.sync()
+            self._appender.close()
             added = self._appender.count - state.row_count
         rows, entries = state.row_count + added, state.next_entry + added
         self.database.set_state(State(self._generation, state.epoch, rows, entries))
@@ -247,14 +255,3 @@ def _transaction(database: Database, begin: str) -> Iterator[None]:
         if database.connection.in_transaction:
             database.execute("ROLLBACK")
         raise
-
-
-@contextmanager
-def _for_people(place: Path, kind: type[Exception] = sqlite3.DatabaseError) -> Iterator[None]:
-    """A full or failing disk is no bug of ours: say what happened, and that nothing was changed."""
-    try:
-        yield
-    except kind as error:
-        raise KsterError(
-            f"{place}: the memory's files cannot be used ({error}); nothing was changed"
-        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -13,7 +14,6 @@ from kster.errors import KsterError
 from kster.formats import Pair, Rejection, read_pairs
 from kster.server.access import LOCAL
 from kster.server.jobs import Job
-from kster.server.staging import import_staged
 from kster.smoothing import FitSettings, fit
 from kster.smoothing.optimisation import CurvePoint
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_UNITS = 5_000_000  # of one file: a small compressed one may hold any number
 REPORTED = 1_000  # rejections kept in a job's report; all are counted
 COUNTED_AT_ONCE = 500
+PAIRS_AT_ONCE = 32  # between two reports of progress, and two chances for others to use the model
+BREATH = 0.002  # seconds; a lock let go and taken again at once is never anybody else's
 
 
 def run_import(engine: Engine, job: Job) -> dict[str, Any]:
@@ -30,7 +32,6 @@ def run_import(engine: Engine, job: Job) -> dict[str, Any]:
     request = job.request
     upload = engine.uploads / job.id
     file = upload / request["file"]
-    staging = engine.settings.data / "staging" / job.id
     try:
         served = engine.model_by_pair(request["pair"])
         target = engine.catalogue.part(engine.catalogue.get(LOCAL, job.memory), served, create=True)
@@ -49,21 +50,15 @@ def run_import(engine: Engine, job: Job) -> dict[str, Any]:
             if total > MAX_UNITS:
                 raise KsterError(f"{request['name']}: more than {MAX_UNITS:,} units; divide it")
         engine.jobs.report(job, "learning", 0, total)
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.parent.mkdir(parents=True, exist_ok=True)
-        report = import_staged(
-            target,
-            pairs(),
-            staging,
-            request["name"],
-            lambda done: engine.jobs.report(job, "learning", done, total),
-        )
-        job.done = total
+
+        def progress(done: int) -> None:
+            engine.jobs.report(job, "learning", done, total)
+            time.sleep(BREATH)
+
+        report = target.import_pairs(pairs(), request["name"], progress, at_once=PAIRS_AT_ONCE)
     except KsterError as error:
         _discard(upload)
         raise KsterError(f"{str(error).replace(str(file), request['name'])}; nothing was imported") from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     _discard(upload)
     return {
         "added": report.added,

@@ -45,7 +45,6 @@ class Engine:
         self.detector = Detector({code for m in self.models for code in (m.source, m.target)})
         self.uploads = settings.data / UPLOADS
         self.uploads.mkdir(exist_ok=True)
-        shutil.rmtree(settings.data / "staging", ignore_errors=True)
         self.jobs = Jobs(self.database, {"import": partial(run_import, self), "fit": partial(run_fit, self)})
         self.metrics.watch_queue(lambda: sum(model.batcher.waiting for model in self.models))
         self.jobs.start()
