@@ -1,0 +1,99 @@
+// Fitting a memory: starting it, the live curve, and the report.
+
+import { post } from "./api.js";
+import { curve } from "./curve.js";
+import { element, setOptions } from "./dom.js";
+import { count, counted, figure } from "./format.js";
+import { followJob, isOver } from "./jobs.js";
+import { examplesChanged } from "./memories.js";
+import { notify } from "./notices.js";
+import { partOf } from "./state.js";
+
+/** {panel, worthSeeing}; jobs: the memory's latest. */
+export function fitPanel(memory, pair, jobs) {
+  const part = partOf(memory, pair);
+  const own = jobs.filter((job) => job.kind === "fit" && job.pair === pair);
+  const running = own.find((job) => !isOver(job));
+  const finished = own.find((job) => job.state === "done");
+  const report = element("div", { class: "stack" });
+
+  const watch = async (job, start) => {
+    if (start) start.disabled = true;
+    const over = await followJob(job, (now) => showJob(report, now));
+    if (start) start.disabled = false;
+    if (over.state !== "done") return;
+    notify(`${memory.name} is fitted.`);
+    await examplesChanged();
+  };
+  const form = fitForm(memory, pair, watch, (text) => report.replaceChildren(element("p", { class: "wrong", role: "alert" }, text)));
+  if (running) watch(running, form.querySelector("[type=submit]"));
+  else if (finished && part?.fitted) showJob(report, finished);
+  else if (part?.fit?.dev) report.append(devTable(part.fit.dev), sizeLine(part.fit));
+
+  const panel = element("section", { class: "panel", "aria-label": "Fit" },
+    element("h3", {}, "Fit"),
+    element("p", { class: "soft" }, "Fitting learns from the memory how much to believe its examples. It can be used meanwhile."),
+    memory.writable && form, report);
+  return { panel, worthSeeing: Boolean(part?.fitted) };
+}
+
+function fitForm(memory, pair, watch, fail) {
+  const kernel = element("select", { id: "fit-kernel" });
+  setOptions(kernel, [["laplacian", "Laplacian"], ["gaussian", "Gaussian"]]);
+  const k = element("input", { type: "number", id: "fit-k", min: "1", max: "256", value: "16" });
+  const steps = element("input", { type: "number", id: "fit-steps", min: "1", max: "100000", value: "400" });
+  const start = element("button", { type: "submit", class: "button strong" }, "Start the fit");
+  const field = (label, input) => element("div", { class: "field" }, element("label", { for: input.id }, label), input);
+  const begin = async (event) => {
+    event.preventDefault();
+    try {
+      const settings = { pair, kernel: kernel.value, k: Number(k.value), steps: Number(steps.value) };
+      await watch(await post(`/v1/memories/${memory.id}/fit`, settings), start);
+    } catch (error) {
+      fail(error.message);
+    }
+  };
+  return element("form", { class: "stack", submit: begin },
+    element("details", {}, element("summary", {}, "Settings"),
+      element("div", { class: "row" }, field("Kernel", kernel), field("Neighbours k", k), field("Steps at most", steps))),
+    element("div", {}, start));
+}
+
+function showJob(place, job) {
+  if (job.state === "failed") {
+    place.replaceChildren(element("p", { class: "wrong", role: "alert" }, job.error));
+    return;
+  }
+  const points = job.curve.length ? job.curve : job.result?.curve ?? [];
+  const levels = job.result ? [["kNN-MT", job.result.dev.knn]] : [];
+  place.replaceChildren(
+    ...(job.state === "done" ? [] : progress(job)),
+    ...(points.length ? [curve(points, job.state === "done" ? null : job.total, levels), curveKey()] : []),
+    ...(job.result ? [devTable(job.result.dev), sizeLine(job.result)] : []));
+}
+
+function progress(job) {
+  const known = job.phase === "fitting";
+  const text = {
+    caching: `Looking at how the memory answers for its own examples: ${counted(job.done, "token")}`,
+    fitting: `Step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
+  }[job.phase] ?? "Waiting for its turn";
+  return [
+    element("p", { class: "tiny", role: "status" }, text),
+    element("progress", { class: "bar", max: "1", value: known ? String(job.progress) : null, "aria-label": "Fit" }),
+  ];
+}
+
+const curveKey = () => element("p", { class: "curve-key" },
+  element("span", {}, element("i"), "held-out loss, nats a token; the dot is the one kept"),
+  element("span", { class: "train" }, element("i"), "training loss"));
+
+function devTable(dev) {
+  const row = (name, loss) => element("tr", {}, element("td", {}, name), element("td", { class: "number" }, figure(loss, 3)));
+  return element("table", { class: "facts-table" },
+    element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Held-out loss"), element("th", { scope: "col", class: "number" }, "nats a token"))),
+    element("tbody", {}, row("Base model", dev.base), row("kNN-MT, tuned", dev.knn), row("KSTER", dev.kster)));
+}
+
+const sizeLine = (report) => element("p", { class: "soft tiny" },
+  `Learned from ${counted(report.train_tokens, "token")}${report.seconds ? ` in ${figure(report.seconds.total, 0)} s` : ""}.`);

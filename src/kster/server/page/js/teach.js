@@ -1,0 +1,98 @@
+// Correcting the adapted translation and teaching it.
+
+import { post } from "./api.js";
+import { chooseMemory } from "./choices.js";
+import { byId, setOptions } from "./dom.js";
+import { notify } from "./notices.js";
+import { loadMemories } from "./memories.js";
+import { AUTOMATIC, mayWrite, memoryById, on, pairName, partOf, state } from "./state.js";
+import { shown, translate } from "./translate.js";
+
+const NEW = "new";
+const NEW_NAME = "My examples";
+
+const form = byId("teach");
+const text = byId("teach-text");
+const target = byId("teach-memory");
+const read = byId("adapted");
+let editing = null; // the text whose translation is being edited
+
+export function setUpTeaching() {
+  byId("edit").addEventListener("click", beginEditing);
+  byId("teach-cancel").addEventListener("click", cancel);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    teach();
+  });
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") cancel();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  on("translated", (source) => {
+    if (editing !== null && editing === source) return; // the same text again: what is being written stays
+    endEditing();
+    byId("adapted-actions").hidden = source === null;
+  });
+  on("ready", () => {
+    byId("edit").disabled = !mayWrite();
+    byId("reason").hidden = mayWrite();
+    byId("reason").textContent = mayWrite() ? "" : "This key may only read.";
+  });
+}
+
+function beginEditing() {
+  const able = teachable();
+  setOptions(target, [...able.map((memory) => [memory.id, memory.name]), [NEW, `a new memory, “${NEW_NAME}”`]], preferred(able));
+  editing = shown.asked.text;
+  text.value = shown.translation.text;
+  read.hidden = true;
+  form.hidden = false;
+  byId("adapted-actions").hidden = true;
+  text.focus();
+}
+
+function endEditing() {
+  editing = null;
+  form.hidden = true;
+  read.hidden = false;
+}
+
+function cancel() {
+  endEditing();
+  byId("adapted-actions").hidden = false;
+  byId("edit").focus();
+}
+
+async function teach() {
+  const pair = pairName();
+  const example = { source: shown.asked.text.trim(), target: text.value.trim(), pair };
+  const submit = form.querySelector("[type=submit]");
+  submit.disabled = true;
+  try {
+    const id = target.value === NEW ? (await post("/v1/memories", { name: NEW_NAME })).id : Number(target.value);
+    const segment = await post(`/v1/memories/${id}/segments`, example);
+    await loadMemories();
+    const { name } = memoryById(id);
+    notify(`${name} has learned it.`, ["Show the example", () => { location.hash = `#/memory/${id}/${pair}/${segment.id}`; }]);
+    editing = null;
+    if (used(id)) translate({ learned: true });
+    else chooseMemory(String(id)); // so that the effect is seen
+    byId("source-text").focus();
+  } catch (error) {
+    notify(error.message);
+  } finally {
+    submit.disabled = false;
+  }
+}
+
+/** Memories that take examples of this language pair. Shared ones have one pair only. */
+const teachable = () => state.memories.filter((memory) => memory.writable && (!memory.shared || partOf(memory, pairName())));
+
+function preferred(able) {
+  const chosen = able.find((memory) => memory.id === state.memory);
+  const automatic = able.filter((memory) => memory.automatic);
+  const fitting = chosen ?? automatic.find((memory) => partOf(memory, pairName())) ?? automatic[0];
+  return fitting?.id ?? NEW;
+}
+
+const used = (id) => state.memory === id || (state.memory === AUTOMATIC && memoryById(id).automatic);
