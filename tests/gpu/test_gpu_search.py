@@ -77,9 +77,7 @@ def test_adds_and_removals_are_followed_at_once(
     assert_same(memory, queries, device)
 
 
-def test_duplicates_are_in_the_order_of_their_ids(
-    memory: Memory, speller: Speller, device: torch.device
-) -> None:
+def test_of_duplicates_the_newest_comes_first(memory: Memory, speller: Speller, device: torch.device) -> None:
     memory.import_pairs(Pair(f"s {i}", f"t {i}") for i in range(2_000))
     memory.import_pairs(
         Pair("one source", f"target {i}") for i in range(12)
@@ -88,7 +86,7 @@ def test_duplicates_are_in_the_order_of_their_ids(
     assert_same(memory, query, device)
     found = memory.search(query.to(device), 12)
     assert found.distances.tolist() == [[0.0] * 12]
-    assert found.ids[0].tolist() == sorted(found.ids[0].tolist())
+    assert found.ids[0].tolist() == sorted(found.ids[0].tolist(), reverse=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -43,14 +43,24 @@ def test_ids_of_a_group_lead_back_to_the_right_memory(group: MemoryGroup, spelle
     assert (found.ids[0, 22:] == -1).all()
     segments = group.segment_ids(found.ids)
     assert (segments[0, 22:] == -1).all()
-    first, second = found.ids[0, :2].tolist()
-    trees, birds = group.provenance([first, second])
+    first, second = found.ids[0, :2].tolist()  # at the same distance: the memory named last comes first
+    birds, trees = group.provenance([first, second])
     assert (Path(trees.memory).name, trees.segment.id, trees.segment.target) == ("trees", 1, "Baum")
     assert (Path(birds.memory).name, birds.segment.id, birds.segment.target) == ("birds", 2, "baum")
-    assert group.segment(int(segments[0, 1])) == birds.segment
+    assert group.segment(int(segments[0, 0])) == birds.segment
     groups = group.target_groups(segments)
     assert groups[0, 0] == groups[0, 1]  # Baum and baum
     assert (groups[0, 22:] == -1).all()
+
+
+def test_of_more_exact_matches_than_fit_those_of_the_memory_named_last_are_found(
+    group: MemoryGroup, speller: Speller
+) -> None:
+    for memory in group.memories:
+        memory.import_pairs(Pair("tree", f"tree {i}") for i in range(20))
+    found = group.search(speller.query("tree"), 16)
+    assert [Path(p.memory).name for p in group.provenance(found.ids[0])] == ["nothing"] * 16
+    assert [p.segment.target for p in group.provenance(found.ids[0])][:2] == ["tree 19", "tree 18"]
 
 
 def test_memories_of_different_models_are_not_grouped(tmp_path: Path, memory: Memory) -> None:

@@ -89,6 +89,25 @@ def test_probing_all_lists_finds_what_exact_search_finds(large: Memory, speller:
     assert torch.equal(thorough.search(queries, 8).ids, exact.search(queries, 8).ids)
 
 
+@pytest.mark.parametrize("copies", [70, 300])
+def test_of_more_exact_matches_than_candidates_the_newest_are_found(
+    large: Memory, speller: Speller, copies: int
+) -> None:
+    """The first key depends on the source alone: so many copies of it lie in one list."""
+    large.import_pairs(Pair("same", f"{i:03d}") for i in range(copies))
+    newest = [segment.id for segment in large.segments()][-16:][::-1]
+    assert index_of(large)._indexed == large.entry_count  # all in the lists
+    queries = torch.cat([speller.query("source 3"), speller.query("same"), speller.query("source 4")])
+    found = large.search(queries, 16)
+    assert large.segment_ids(found.ids)[1].tolist() == newest
+    assert found.distances[1].tolist() == [0.0] * 16
+    large.remove(newest[:3])
+    late = large.add("same", "late").id  # beside the lists
+    found = large.search(queries, 3)
+    assert large.segment_ids(found.ids)[1].tolist() == [late, newest[3], newest[4]]
+    assert found.distances[[0, 2], 0].tolist() == [0.0, 0.0]
+
+
 def test_the_number_of_probes_reaches_the_lists(large: Memory) -> None:
     lists = index_of(large)._lists._inner.nlist
     for probes, share, read in ((1, 0.0, 1), (5, 0.0, 5), (5, 0.5, math.ceil(lists / 2))):
@@ -129,6 +148,15 @@ def test_removed_is_not_found_and_others_take_its_place(large: Memory, speller: 
         found = memory.search(queries, 4)
         assert (found.ids >= 0).all()
         assert not np.isin(memory.segment_ids(found.ids).numpy(), segments.numpy()).any()
+
+
+def test_searching_in_inference_mode_does_not_spoil_later_changes(large: Memory, speller: Speller) -> None:
+    with torch.inference_mode():
+        large.search(speller.query("source 5"), 1)
+    large.remove(1)  # nothing new beside the lists
+    assert large.search(speller.query("source 5"), 1).distances[0, 0] == 0
+    large.add("new", "neu")
+    assert large.search(speller.query("new"), 1).distances[0, 0] == 0
 
 
 def test_enough_neighbours_are_found_when_nearly_everything_near_is_removed(large: Memory) -> None:

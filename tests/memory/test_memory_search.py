@@ -14,7 +14,7 @@ from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, Neighbours
 from kster.memory.index import blocks
-from kster.memory.index.blocks import BlockIndex, smallest
+from kster.memory.index.blocks import BlockIndex, positions_of_newest_smallest, smallest
 from kster.memory.shards import Appender, EntryFiles, MappedEntries
 from kster.memory.snapshot import Snapshot
 from kster.memory.spans import Spans
@@ -40,11 +40,11 @@ def snapshot_of(directory: Path, keys: Tensor, removed: list[int] | None = None)
 
 
 def by_hand(keys: Tensor, queries: Tensor, k: int, removed: list[int] | None = None) -> tuple[Tensor, Tensor]:
-    """Distances in float64, and ids, sorted by distance and then by id."""
+    """Distances in float64, and ids, sorted by distance and then by age, newest first."""
     distances = (queries.double()[:, None] - keys.half().double()).norm(dim=2)  # (n, N)
     distances[:, removed or []] = torch.inf
-    best = distances.sort(dim=1, stable=True)
-    return best.values[:, :k], best.indices[:, :k]
+    best = distances.flip(1).sort(dim=1, stable=True)
+    return best.values[:, :k], len(keys) - 1 - best.indices[:, :k]
 
 
 def assert_exact(
@@ -88,16 +88,35 @@ def test_queries_are_searched_in_parts_when_their_scores_would_not_fit(
     assert_exact(BlockIndex(snapshot_of(tmp_path, keys), CPU).search(queries, 5), keys, queries, 5)
 
 
-def test_duplicates_are_in_the_order_of_their_ids_however_many_there_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", ["cpu", "gpu"])
+def test_of_duplicates_the_newest_come_first_however_many_there_are(
+    tmp_path: Path, tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.manual_seed(2)
-    keys = torch.randn(3_000, 32)
-    same = torch.arange(7, 3_000, 11)  # 273 copies, far more than k and its margin
+    keys = torch.randn(30_000, 32)
+    same = torch.arange(7, 30_000, 11)  # 2,727 copies in all blocks, far more than k and its margin
     keys[same] = keys[7].clone()
-    found = BlockIndex(snapshot_of(tmp_path, keys), CPU).search(
-        torch.stack([keys[7].half().float(), keys[8]]), 16
-    )
-    assert found.ids[0].tolist() == same[:16].tolist()
+    index = BlockIndex(snapshot_of(tmp_path, keys), CPU)
+    if tier == "gpu":  # as there: no second look, and of equal scores the newest
+        monkeypatch.setattr(blocks, "positions_of_smallest", positions_of_newest_smallest)
+        monkeypatch.setattr(BlockIndex, "_settle_ties", lambda *_: None)
+    found = index.search(torch.stack([keys[7].half().float(), keys[8]]), 16)
+    assert found.ids[0].tolist() == same.flip(0)[:16].tolist()
     assert found.distances[0].tolist() == [0.0] * 16
+
+
+def test_of_equal_scores_the_last_are_chosen() -> None:
+    torch.manual_seed(3)
+    for width, c in ((5, 5), (256, 7), (40 * 256, 20), (40 * 256, 39)):
+        scores = torch.randint(-3, 4, (6, width)).float() * 0.5
+        scores[0] = -0.0
+        scores[1, ::2] = torch.inf
+        expected = width - 1 - scores.flip(1).sort(dim=1, stable=True).indices[:, :c]
+        assert torch.equal(positions_of_newest_smallest(scores, c), expected)
+        if width % blocks.BLOCK == 0:
+            values, places = smallest(scores, c, positions_of_newest_smallest)
+            assert torch.equal(places, expected)
+            assert torch.equal(values, scores.gather(1, expected))
 
 
 def test_search_is_exact_even_where_scores_have_no_digits_left(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_repeated_source_keeps_all_its_translations(memory: Memory, speller: S
     memory.import_pairs([Pair("tree", "Baum"), Pair("tree", "Gehölz")])
     found = memory.search(speller.query("tree"), 2)
     assert found.distances.tolist() == [[0, 0]]
-    assert found.values.tolist() == [[ord("B"), ord("G")]]
+    assert found.values.tolist() == [[ord("G"), ord("B")]]  # the newest first
 
 
 def test_adding_a_known_pair_returns_the_known_segment(memory: Memory) -> None:

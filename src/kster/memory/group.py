@@ -22,6 +22,8 @@ OWN = (1 << SHIFT) - 1
 class MemoryGroup:
     """Memories of one model, as one. Ids of entries and segments carry the memory's place in the group.
 
+    Of entries at the same distance those of the memory named last come first, as the newest do within one:
+    where there are more than k exact matches, the memory named last decides.
     The segments themselves keep the ids they have at home; `Provenance.memory` says where that is.
     """
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-LAST = torch.iinfo(torch.int64).max  # sorts behind every entry id
-
 
 @dataclass(slots=True)
 class Neighbours:
     """The k nearest entries of n queries, nearest first, on the queries' device.
 
-    Entries at the same distance are in the order of their ids.
+    Of entries at the same distance the newest comes first: ids grow with time, and what was said last counts.
     """
 
     distances: Tensor  # (n, k) float32, L2 (not squared); inf where nothing was found
@@ -32,6 +30,11 @@ class Neighbours:
             ids=torch.full((n, k), -1, dtype=torch.int64, device=device),
             keys=torch.zeros((n, k, dimension), dtype=torch.float16, device=device),
         )
+
+    def put(self, row: int, answer: Neighbours) -> None:
+        """Replace the answer to one query."""
+        self.distances[row], self.values[row] = answer.distances[0], answer.values[0]
+        self.ids[row], self.keys[row] = answer.ids[0], answer.keys[0]
 
     @classmethod
     def stack(cls, parts: Sequence[Neighbours]) -> Neighbours:
@@ -90,8 +93,8 @@ def rank(queries: Tensor, ids: Tensor, keys: Tensor, values: Tensor, k: int) -> 
 
 
 def nearest_first(distances: Tensor, ids: Tensor) -> Tensor:
-    """(n, c) positions in the order of distance, ties in the order of ids, id -1 last."""
-    by_id = ids.masked_fill(ids < 0, LAST).argsort(1)
+    """(n, c) positions in the order of distance, of equal ones the largest id first, id -1 last."""
+    by_id = ids.argsort(1, descending=True)
     by_distance = distances.gather(1, by_id).argsort(dim=1, stable=True)
     return by_id.gather(1, by_distance)
 

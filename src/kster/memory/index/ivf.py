@@ -29,7 +29,10 @@ from kster.memory.snapshot import Snapshot
 
 ADD = 1 << 15  # rows added at a time
 SAVE_GROWTH = 1.25  # the file is written anew when the lists have grown by this much
+TIES = 4_096  # entries that look equally near to a query and are compared exactly, at most
 CPU = torch.device("cpu")
+
+Rows = npt.NDArray[np.int64]
 
 faiss: Any = importlib.import_module("faiss")  # its stubs do not know its keyword arguments
 
@@ -77,26 +80,36 @@ class IvfIndex(Index):
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
         queries = queries.float()
-        rows = self._candidates(queries.numpy(), k)  # (n, c), -1 where there is none
+        rows, tied = self._candidates(queries.numpy(), k)
+        near = self._rank(queries, rows, k)
+        for i, all_rows in tied.items():
+            near.put(i, self._rank(queries[i : i + 1], all_rows[None], k))
+        return Neighbours.merge([near, self._delta.search(queries, k)], k)
+
+    def _rank(self, queries: Tensor, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
+        """rows: (n, c), -1 where there is none."""
         found = rows.clip(min=0)
         ids = np.where(rows < 0, -1, self.snapshot.spans.entries_of_rows(found))
         keys = self.snapshot.entries.gather(rows.reshape(-1)).reshape(*rows.shape, -1)  # (n, c, d)
         values = self.snapshot.entries.values[found]
-        near = rank(queries, torch.from_numpy(ids), torch.from_numpy(keys), torch.from_numpy(values), k)
-        return Neighbours.merge([near, self._delta.search(queries, k)], k)
+        return rank(queries, torch.from_numpy(ids), torch.from_numpy(keys), torch.from_numpy(values), k)
 
-    def _candidates(self, queries: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.int64]:
-        """(n, c) rows from the lists, c > k."""
+    def _candidates(self, queries: npt.NDArray[np.float32], k: int) -> tuple[Rows, dict[int, Rows]]:
+        """(n, c) rows from the lists, c > k, -1 where there are fewer; and for queries to which more rows
+        look equally near than that, all of those rows."""
         c = self.settings.candidates(k)
         with self._lists.searching() as lists:
             restricted = self._live < self._indexed or lists.ntotal > self._indexed
             allowed = faiss.IDSelectorBitmap(self._allowed) if restricted else None
-            rows = _probe(lists, queries, c, self.settings.probes_of(lists.nlist), allowed)
+            probe = Probe(lists, self.settings.probes_of(lists.nlist), allowed)
+            rows, tied = probe.nearest(queries, c)
             # Where most of what lies nearby has been removed, the nearest lists may hold fewer than k.
             short = np.flatnonzero((rows >= 0).sum(1) < min(k, self._live))
             if len(short):
-                rows[short] = _probe(lists, queries[short], c, lists.nlist, allowed)
-        return rows
+                everywhere = Probe(lists, lists.nlist, allowed)
+                rows[short], more = everywhere.nearest(queries[short], c)
+                tied |= {int(short[i]): all_rows for i, all_rows in more.items()}
+        return rows, tied
 
 
 class Lists:
@@ -217,11 +230,30 @@ class SharedGuard:
                 self._changed.notify_all()
 
 
-def _probe(
-    lists: Any, queries: npt.NDArray[np.float32], c: int, probes: int, allowed: Any
-) -> npt.NDArray[np.int64]:
-    """(n, c) rows of the nearest codes in the `probes` nearest lists; -1 where there are fewer."""
-    parameters = faiss.SearchParametersIVF(nprobe=probes)
-    if allowed is not None:
-        parameters.sel = allowed
-    return lists.search(np.ascontiguousarray(queries), c, params=parameters)[1]
+class Probe:
+    """A way to ask FAISS: in how many lists to look, and which rows may be found."""
+
+    def __init__(self, lists: Any, probes: int, allowed: Any) -> None:
+        self._lists = lists
+        self._parameters = faiss.SearchParametersIVF(nprobe=probes)
+        if allowed is not None:
+            self._parameters.sel = allowed
+
+    def nearest(self, queries: npt.NDArray[np.float32], c: int) -> tuple[Rows, dict[int, Rows]]:
+        """(n, c) rows of the nearest codes, -1 where there are fewer; and for queries with more codes at the
+        distance of the last than fitted in, all rows up to that distance."""
+        queries = np.ascontiguousarray(queries)
+        distances, rows = self._lists.search(queries, c + 1, params=self._parameters)
+        cut = (distances[:, c] == distances[:, c - 1]) & (rows[:, c] >= 0)
+        tied = {int(i): self._up_to(queries[i], distances[i, c]) for i in np.flatnonzero(cut)}
+        return rows[:, :c], tied
+
+    def _up_to(self, query: npt.NDArray[np.float32], distance: np.float32) -> Rows:
+        """(m,) rows of codes that are as near or nearer, but of those as far only the newest few thousand.
+
+        FAISS itself keeps the oldest of equal codes, and equal keys have equal codes.
+        """
+        radius = np.nextafter(distance, np.float32(np.inf))
+        _, distances, rows = self._lists.range_search(query[None], radius, params=self._parameters)
+        at_limit = distances >= distance
+        return np.concatenate([rows[~at_limit], np.sort(rows[at_limit])[-TIES:]])
