@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
@@ -20,7 +19,6 @@ from kster.cli.progress import progress_bar
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
-    from kster.formats import Pair, Rejection
     from kster.memory import ImportReport, Memory
 
 SHOWN = 20  # rejections printed; --json has them all
@@ -36,7 +34,7 @@ class _Input:
     """One file, or one pair of files, still to be read."""
 
     name: str
-    read: Callable[[], Iterator[Pair | Rejection]]
+    import_into: Callable[..., ImportReport]  # (memory, progress=…)
 
 
 def import_files(
@@ -72,14 +70,7 @@ def import_files(
 
     Languages are the memory's unless given; `en-GB` in a file serves `en`.
     """
-    from kster.memory import Memory
-
-    with Memory.open(directory) as opened:
-        languages = (
-            source_lang or opened.description.source_lang,
-            target_lang or opened.description.target_lang,
-        )
-    inputs = _inputs(files or [], source, target, languages, format, tags)
+    inputs = _inputs(files or [], source, target, (source_lang, target_lang), format, tags)
     finished: list[dict[str, Any]] = []
     with open_with_model(directory, model, device) as memory:
         try:
@@ -114,8 +105,10 @@ def _inputs(
     tags: Tags,
 ) -> list[_Input]:
     """What to read, checked as far as possible before the first pair goes in."""
-    from kster.formats import detect_format, read_moses, read_pairs
+    from kster.formats import detect_format
+    from kster.memory import Memory
 
+    source_lang, target_lang = languages
     if (source is None) != (target is None):
         raise KsterError("--source and --target belong together; nothing was imported")
     if not files and source is None:
@@ -124,15 +117,21 @@ def _inputs(
     for file in files:
         if not file.exists() and not list(file.parent.glob(f"{escape(file.name)}.*")):
             raise KsterError(f"{file}: no such file; nothing was imported")
-        kind = format or detect_format(file)
-        # Opened when its turn comes, so that one file is open at a time.
-        read = partial(read_pairs, file, *languages, format=kind, tags=_tags(tags))
-        inputs.append(_Input(str(file), read))
+        how = partial(
+            Memory.import_file,
+            path=file,
+            source_lang=source_lang,
+            target_lang=target_lang,
+            format=format or detect_format(file),
+            tags=_tags(tags),
+        )
+        inputs.append(_Input(str(file), how))
     if source is not None and target is not None:
         for file in (source, target):
             if not file.exists():
                 raise KsterError(f"{file}: no such file; nothing was imported")
-        inputs.append(_Input(f"{source}, {target}", partial(read_moses, source, target)))
+        how = partial(Memory.import_file, source=source, target=target)
+        inputs.append(_Input(f"{source}, {target}", how))
     return inputs
 
 
@@ -144,8 +143,8 @@ def _import_all(memory: Memory, inputs: list[_Input]) -> Iterator[tuple[str, Imp
     done: list[str] = []
     for item in inputs:
         try:
-            with progress_bar(item.name, "pairs") as show, closing(item.read()) as pairs:  # type: ignore[type-var]
-                report = memory.import_pairs(pairs, origin=item.name, progress=show)
+            with progress_bar(item.name, "pairs") as show:
+                report = item.import_into(memory, progress=show)
         except KsterError as error:
             kept = f" ({', '.join(done)} went in before it)" if done else ""
             raise KsterError(f"{error}; nothing of this file was imported{kept}") from error

@@ -174,12 +174,9 @@ def export(
     ] = None,
 ) -> None:
     """Write every pair to a file, or to standard output."""
-    from kster.formats import write_pairs
-
     with open_memory(directory) as memory:
-        languages = memory.description.source_lang, memory.description.target_lang
         if file is not None:
-            count = write_pairs(file, memory.export(), *languages, format=format)
+            count = memory.export_file(file, format=format)
             note(f"{file}: {_count(count, 'pair')}")
             return
         if format == "moses":
@@ -187,7 +184,7 @@ def export(
         # Written whole before any of it is shown, as every export is.
         with tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "export"
-            write_pairs(written, memory.export(), *languages, format=format or "tsv")
+            memory.export_file(written, format=format or "tsv")
             with written.open(encoding="utf-8", newline="") as text:
                 shutil.copyfileobj(text, sys.stdout)
     flush()

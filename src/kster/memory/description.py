@@ -32,7 +32,16 @@ class Description:
     created: str
 
     @classmethod
-    def of(cls, model: KeyMaker, directory: Path, entries_per_shard: int) -> Description:
+    def of(
+        cls,
+        model: KeyMaker,
+        directory: Path,
+        entries_per_shard: int,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+    ) -> Description:
+        """Languages: the model's; raises KsterError when others are given."""
+        _require_languages(model, source_lang, target_lang)
         local = Path(model.name).expanduser()
         is_local = local.is_dir()
         return cls(
@@ -42,7 +51,7 @@ class Description:
             fingerprint=model.fingerprint,
             dimension=model.dimension,
             vocabulary_size=model.vocabulary_size,
-            source_lang=model.source_lang,
+            source_lang=model.source_lang or source_lang,
             target_lang=model.target_lang,
             entries_per_shard=entries_per_shard,
             created=now(),
@@ -110,6 +119,16 @@ class Description:
                 "use the model it was made with, or export the memory and import it into a new one. "
                 "Nothing was changed"
             )
+
+
+def _require_languages(model: KeyMaker, source: str | None, target: str | None) -> None:
+    """A loaded model has its languages, and will be loaded with the memory's when that is opened."""
+    fits_source = source is None or model.source_lang in (source, None)
+    if not fits_source or target not in (model.target_lang, None):
+        raise KsterError(
+            f"{model.name} was loaded for {model.source_lang or '?'} → {model.target_lang or '?'}, not for "
+            f"{source or '?'} → {target or '?'}; load it with these languages, or give its name instead"
+        )
 
 
 def _complaint(kind: str, value: object) -> str | None:

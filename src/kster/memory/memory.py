@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.formats import Pair, Rejection
+from kster.formats import Pair, Rejection, read_moses, read_pairs, write_pairs
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
 from kster.memory.entries import Entries, all_entries, entry_ids, keys_of, segment_ids_of, target_groups_of
@@ -56,18 +57,28 @@ class Memory:
     def create(
         cls,
         path: str | Path,
-        model: KeyMaker | str,
+        model: KeyMaker | str | Path,
         *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
         search: SearchSettings | None = None,
         lock_timeout: float = 30.0,
         entries_per_shard: int = ENTRIES_PER_SHARD,
     ) -> Memory:
-        """Make an empty memory. Refuses a directory that has anything in it."""
+        """Make an empty memory. Refuses a directory that has anything in it.
+
+        model: loaded, or what to load: a Hugging Face directory or hub id.
+        source_lang, target_lang: kept with the memory, for its model and for files read and written;
+        by default what the model says. Multilingual models need both when they are loaded.
+        """
         directory = Path(path)
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise KsterError(f"{directory}: exists and is not empty; a memory needs a directory of its own")
-        key_maker: KeyMaker = _load(model) if isinstance(model, str) else model
-        Store.create(directory, Description.of(key_maker, directory, entries_per_shard))
+        key_maker: KeyMaker = (
+            _load(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
+        )
+        description = Description.of(key_maker, directory, entries_per_shard, source_lang, target_lang)
+        Store.create(directory, description)
         return cls.open(directory, key_maker, search=search, lock_timeout=lock_timeout)
 
     @classmethod
@@ -147,6 +158,37 @@ class Memory:
                 with self._store.writing(IMPORT_PATIENCE) as change:
                     write_staged(change, staging, report)
         return report
+
+    def import_file(
+        self,
+        path: str | Path | None = None,
+        *,
+        source: str | Path | None = None,
+        target: str | Path | None = None,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+        format: str | None = None,
+        tags: Literal["strip", "keep"] = "strip",
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportReport:
+        """Import the pairs of a file, whole or not at all; see `import_pairs`.
+
+        path: .tmx .xlf .xliff .po .tsv .csv …, also with .gz or .xz; or instead of it
+        source, target: two files, line by line.
+        Languages are the memory's unless given; format is known by the file's name unless given;
+        tags says what to do with inline elements of TMX and XLIFF.
+        """
+        pairs: Iterator[Pair | Rejection]
+        if path is not None and source is None and target is None:
+            own = self.description
+            languages = source_lang or own.source_lang, target_lang or own.target_lang
+            pairs, origin = read_pairs(path, *languages, format=format, tags=tags), str(path)
+        elif path is None and source is not None and target is not None:
+            pairs, origin = read_moses(source, target), f"{source}, {target}"
+        else:
+            raise KsterError("name what to import: a file, or source and target; nothing was imported")
+        with closing(pairs) as opened:  # type: ignore[type-var]  # a generator, which closes its file
+            return self.import_pairs(opened, origin=origin, progress=progress)
 
     def remove(self, ids: int | Iterable[int]) -> int:
         """Remove segments for good; returns how many. When one is unknown none is removed."""
@@ -254,6 +296,14 @@ class Memory:
         with self._store.reading_apart() as database:
             for segment in database.live_segments():
                 yield Pair(segment.source, segment.target, segment.unit)
+
+    def export_file(self, path: str | Path, *, format: str | None = None) -> int:
+        """Write every live pair to a file, which appears whole or not at all; returns how many.
+
+        format: tmx, xliff, xliff2, po, tsv, csv or moses, unless the file's name says it.
+        """
+        own = self.description
+        return write_pairs(path, self.export(), own.source_lang, own.target_lang, format=format)
 
     # Caring --------------------------------------------------------------------------------------
 
