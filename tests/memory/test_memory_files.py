@@ -14,7 +14,7 @@ from kster.model import BaseModel
 
 PAIRS = [
     Pair("tree", "Baum", "u1"),
-    Pair("the bird & the <b>", "der "Vogel" und", "u2"),
+    Pair("the bird & the <b>", 'der "Vogel" und', "u2"),
     Pair("🌳", "ﷺ", "u3"),
 ]
 
