@@ -190,6 +190,22 @@ def test_an_older_index_keeps_its_answers_while_newer_ones_grow_from_it(tmp_path
     assert torch.equal(before.distances, again.distances)
 
 
+def test_storage_does_not_double_when_something_is_added(tmp_path: Path) -> None:
+    torch.manual_seed(10)
+    keys = torch.randn(25_600, 4)  # whole blocks: the next entry needs another
+    index = BlockIndex(snapshot_of(tmp_path, keys[:12_800]), CPU)
+    loaded = index.bytes_in_ram
+    index = index.advance(snapshot_of(tmp_path, keys[:12_801]))
+    assert index.bytes_in_ram - loaded < 0.05 * loaded
+    copies = 0
+    for size in range(12_900, 25_600, 100):
+        before = index._keys
+        index = index.advance(snapshot_of(tmp_path, keys[:size]))
+        copies += index._keys is not before
+        assert len(index._keys) <= 1.13 * size + blocks.BLOCK
+    assert copies < 8
+
+
 def test_searching_in_inference_mode_does_not_spoil_later_adds(memory: Memory, speller: Speller) -> None:
     memory.add("tree", "Baum")
     with torch.inference_mode():

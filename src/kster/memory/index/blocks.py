@@ -21,6 +21,7 @@ BLOCK = 256  # entries; over 50,000 to 200,000 scores on 2 CPU cores faster than
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores carry rounding errors
 SCORES_AT_ONCE = {"cpu": 1 << 26, "cuda": 1 << 28}  # float32 scores held at a time: 256 MiB, 1 GiB
 WIDE_SUMS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # torch.mm's out_dtype
+SPARE = 8  # storage is reserved for 1/SPARE more entries than there are
 UPLOAD = 1 << 16  # entries copied at a time while loading
 
 
@@ -140,11 +141,15 @@ class BlockIndex(Index):
             torch.cuda.current_stream(self.device).synchronize()
         self._norms, self.size, self.snapshot = norms, new, snapshot
 
-    def _reserve(self, capacity: int) -> None:
-        """Make room, doubling; older indexes keep the storage they have."""
-        if capacity <= len(self._keys):
+    def _reserve(self, needed: int) -> None:
+        """Make room, with some to spare for what will be added; older indexes keep the storage they have.
+
+        An eighth is a compromise: it is copied seldom enough, and a memory that just fits still does when
+        something is added to it.
+        """
+        if needed <= len(self._keys):
             return
-        capacity = max(capacity, 2 * len(self._keys))
+        capacity = needed + needed // SPARE // BLOCK * BLOCK
         self._keys = _enlarged(self._keys, self.size, capacity)
         self._values = _enlarged(self._values, self.size, capacity)
         self._ids = _enlarged(self._ids, self.size, capacity)
