@@ -61,7 +61,8 @@ def main() -> None:
             indexes: dict[str, Index] = {"exact": BlockIndex(snapshot, device)}
             if device.type == "cpu":
                 began = time.perf_counter()
-                indexes["ivf"] = IvfIndex.open(snapshot, Path(scratch), SearchSettings())
+                opened = IvfIndex.open(snapshot, Path(scratch), SearchSettings())
+                indexes["ivf"] = opened.with_lists(opened.build())
                 print(f"{size} entries: lists built in {time.perf_counter() - began:.1f} s")
             for batch in map(int, options.batches.split(",")):
                 queries = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import threading
 from pathlib import Path
 
 import faiss
@@ -14,6 +15,7 @@ import torch
 from speller import Speller
 from torch import Tensor
 
+from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings
 from kster.memory.index.ivf import IvfIndex, Lists
@@ -30,11 +32,13 @@ def large(tmp_path: Path, speller: Speller) -> Memory:
     """4,000 entries, searched by lists."""
     memory = Memory.create(tmp_path / "m", speller, search=SMALL, entries_per_shard=1_500)
     memory.import_pairs(Pair(f"source {i}", f"target {i:02d}"[-9:]) for i in range(400))
+    memory.build_index()
     return memory
 
 
 def index_of(memory: Memory) -> IvfIndex:
     memory.search(torch.zeros(1, 16), 1)
+    memory.build_index()
     assert memory._reader._view is not None
     index = memory._reader._view.indexes[torch.device("cpu")]
     assert isinstance(index, IvfIndex)
@@ -71,6 +75,7 @@ def test_default_settings_find_95_of_100_true_neighbours_among_decoder_states(
     memory = Memory.create(tmp_path / "m", model, search=SearchSettings(exact_limit=1_000))
     memory.import_pairs(Pair(sentence(0), sentence(1)) for _ in range(2_000))
     queries = torch.cat([f.keys for f in model.force_decode([(sentence(0), sentence(1)) for _ in range(20)])])
+    memory.build_index()
     ours = memory.search(queries, 16)
     theirs = Memory.open(memory.directory, model, search=EXACT).search(queries, 16)
     assert memory.info().index == "ivf"
@@ -114,6 +119,7 @@ def test_the_number_of_probes_reaches_the_lists(large: Memory) -> None:
         settings = SearchSettings(exact_limit=1_000, probes=probes, probed_share=share)
         faiss.cvar.indexIVF_stats.reset()
         with Memory.open(large.directory, search=settings) as memory:
+            memory.build_index()
             memory.search(torch.randn(10, 16), 2)
         assert faiss.cvar.indexIVF_stats.nlist == 10 * read
 
@@ -176,7 +182,9 @@ def test_the_index_file_is_reused_and_is_only_a_copy(
     (file,) = (large.directory / "index").iterdir()
 
     def reopened() -> Memory:
-        return Memory.open(large.directory, speller, search=SMALL)
+        memory = Memory.open(large.directory, speller, search=SMALL)
+        memory.build_index()
+        return memory
 
     trained: list[int] = []
     train = Lists.train
@@ -196,6 +204,7 @@ def test_the_index_file_is_reused_and_is_only_a_copy(
     large.remove(1)
     large.compact()
     assert (large.search(speller.query("source 5"), 1).distances == 0).all()
+    large.build_index()
     assert trained == [large.entry_count]  # rows have moved: the old file is of no use
     assert [path.name != file.name for path in (large.directory / "index").iterdir()] == [True]
 
@@ -218,6 +227,80 @@ def test_a_memory_that_outgrows_its_index_trains_anew(large: Memory, speller: Sp
     assert after.trained_on == large.entry_count
     assert after is not before
     assert (large.search(speller.query("growth 1234", "abc"), 1).distances == 0).all()
+
+
+def test_searches_do_not_wait_for_the_lists(large: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact until there are lists, and then by lists; the same for lists that are outgrown."""
+    ids, queries = stored_keys(large)
+    train, may_go_on, began = Lists.train, threading.Event(), threading.Event()
+
+    def slowly(snapshot: Snapshot, directory: Path, settings: SearchSettings) -> Lists:
+        began.set()
+        assert may_go_on.wait(timeout=60)
+        return train(snapshot, directory, settings)
+
+    monkeypatch.setattr(Lists, "train", slowly)
+    for file in (large.directory / "index").iterdir():
+        file.unlink()
+    with Memory.open(large.directory, large.model, search=SMALL) as memory:
+        exact = Memory.open(large.directory, large.model, search=EXACT).search(queries + 0.3, 16)
+        assert torch.equal(memory.search(queries + 0.3, 16).ids, exact.ids)
+        assert began.wait(timeout=60)
+        added = memory.add("meanwhile", "inzwischen")
+        assert torch.equal(memory.search(queries, 1).ids[:, 0], ids)
+        may_go_on.set()
+        index = index_of(memory)
+        assert (index._indexed, index.outdated) == (4_000, False)  # what was added meanwhile lies beside
+        memory.remove(added.id)
+        before = index._lists
+        may_go_on.clear()
+        began.clear()
+        memory.import_pairs(Pair(f"growth {i}", "abcdefghi") for i in range(1_300))
+        assert (memory.search(queries, 1).distances == 0).all()
+        assert began.wait(timeout=60)
+        memory.compact()  # the lists being made are of no use any more
+        assert (memory.search(queries, 1).distances == 0).all()
+        may_go_on.set()
+        assert index_of(memory)._lists is not before
+        assert index_of(memory)._indexed == memory.entry_count == 17_000
+
+
+def test_a_memory_that_is_closed_leaves_its_lists_for_the_next(large: Memory, speller: Speller) -> None:
+    for file in (large.directory / "index").iterdir():
+        file.unlink()
+    with Memory.open(large.directory, speller, search=SMALL) as memory:
+        memory.search(speller.query("source 5"), 1)
+    assert len(list((large.directory / "index").iterdir())) == 1
+
+
+def test_searches_stay_exact_when_the_lists_cannot_be_made(
+    large: Memory, speller: Speller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Lists:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(Lists, "train", fail)
+    for file in (large.directory / "index").iterdir():
+        file.unlink()
+    with Memory.open(large.directory, speller, search=SMALL) as memory:
+        for _ in range(3):
+            assert memory.search(speller.query("source 5"), 1).distances[0, 0] == 0
+        with pytest.raises(KsterError, match="cannot be built"):
+            memory.build_index()
+
+
+def test_a_memory_too_large_for_exact_search_waits_for_its_lists(large: Memory, speller: Speller) -> None:
+    for file in (large.directory / "index").iterdir():
+        file.unlink()
+    settings = SearchSettings(exact_limit=1_000, delta_limit=100, meanwhile_limit=1_500)
+    with Memory.open(large.directory, speller, search=settings) as memory:
+        memory.search(speller.query("source 5"), 1)
+        assert memory._reader._view is not None
+        index = memory._reader._view.indexes[torch.device("cpu")]
+        assert not index.outdated
+        memory.import_pairs(Pair(f"more {i}", "noch mehr") for i in range(200))
+        assert memory.search(speller.query("more 7"), 1).distances[0, 0] == 0
+        assert memory._reader._view.indexes[torch.device("cpu")]._indexed == 6_000  # type: ignore[attr-defined]
 
 
 def test_a_few_hundred_keys_never_train_a_quantiser(tmp_path: Path, speller: Speller) -> None:

@@ -44,5 +44,6 @@ def test_the_newest_of_forty_translations_of_a_source_wins(
         translator = Translator(model, memory)
         for newest in (correction(CORRECTIONS - 2), correction(CORRECTIONS - 1)):
             memory.add(SOURCE, newest)
+            memory.build_index()
             assert {translator.translate([SOURCE], method=method)[0].text for method in METHODS} == {newest}
         assert memory.info().index == ("ivf" if search is BY_LISTS else "exact")

@@ -98,7 +98,7 @@ class Memory:
         return cls(directory, description, model, search or SearchSettings(), lock_timeout)
 
     def close(self) -> None:
-        self._reader.forget()
+        self._reader.close()
         self._store.close()
 
     def __enter__(self) -> Memory:
@@ -220,6 +220,14 @@ class Memory:
         if k < 1:
             raise KsterError(f"k = {k}: the number of neighbours must be at least 1")
         return self._reader.search(queries.detach(), k)
+
+    def build_index(self) -> None:
+        """Make searches on the CPU as fast as they get, now; without this, they begin to do so on their own.
+
+        Above `SearchSettings.exact_limit` entries that means inverted lists, which take a while to make.
+        Until they are there searches are exact, and slower; afterwards they are approximate.
+        """
+        self._reader.build_index()
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where each of these entries comes from. Raises KsterError for one that has left the memory."""

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kster.errors import KsterError
+from kster.memory.builder import Builder
 from kster.memory.index import BlockIndex, Index
 from kster.memory.neighbours import Neighbours
 from kster.memory.settings import SearchSettings
 from kster.memory.snapshot import Snapshot, take_snapshot
 from kster.memory.store import Store
+
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Reader:
         self._settings = settings
         self._view: View | None = None
         self._lock = threading.Lock()  # for changing self._view; reading it needs none
+        self._builder = Builder(self._improve)
 
     def snapshot(self) -> Snapshot:
         return self._current().snapshot
@@ -41,7 +46,16 @@ class Reader:
         if view.snapshot.live_count == 0:
             return Neighbours.missing(len(queries), k, queries.shape[1], queries.device)
         index = view.indexes.get(queries.device) or self._build(queries.device)
+        if index.outdated:
+            self._builder.start(index.snapshot.generation)
         return index.search(queries, k)
+
+    def build_index(self) -> None:
+        """Returns when searches on the CPU are as fast as they get."""
+        while self.snapshot().live_count and (index := self._build(CPU)).outdated:
+            if not self._builder.start(index.snapshot.generation):
+                raise KsterError(f"{self._store.directory}: the search index cannot be built; see the log")
+            self._builder.wait()
 
     def index_kind(self, device: torch.device) -> str:
         """How a search with queries on this device is done."""
@@ -57,8 +71,9 @@ class Reader:
             return 0
         return view.snapshot.bytes_in_ram + sum(index.bytes_in_ram for index in view.indexes.values())
 
-    def forget(self) -> None:
-        """Let go of everything that is held in memory."""
+    def close(self) -> None:
+        """Let go of everything that is held in memory, when what is being built is there for the next one."""
+        self._builder.wait()
         with self._lock:
             self._view = None
 
@@ -83,7 +98,7 @@ class Reader:
         return self._view
 
     def _build(self, device: torch.device) -> Index:
-        """The index for a device that has not been searched on before."""
+        """The index for a device, made when it has not been searched on before."""
         with self._lock:
             view = self._refresh()
             if device not in view.indexes:
@@ -98,9 +113,30 @@ class Reader:
             return self._new_index(snapshot, device)
         return index.advance(snapshot)
 
+    def _improve(self) -> None:
+        """Build what the index for the CPU lacks, while others search; then put it in its place."""
+        from kster.memory.index.ivf import IvfIndex
+
+        view = self._view
+        index = view.indexes.get(CPU) if view is not None else None
+        while isinstance(index, IvfIndex) and index.outdated:
+            lists, epoch = index.build(), index.snapshot.epoch
+            with self._lock:
+                view = self._refresh()
+                index = view.indexes[CPU]
+                if isinstance(index, IvfIndex) and index.snapshot.epoch == epoch:
+                    index = index.with_lists(lists)
+                    self._view = View(view.data_version, view.snapshot, {**view.indexes, CPU: index})
+
     def _new_index(self, snapshot: Snapshot, device: torch.device) -> Index:
         if device.type == "cpu" and self._settings.quantise(snapshot.live_count):
-            from kster.memory.index.ivf import IvfIndex  # FAISS is needed here alone
+            try:
+                from kster.memory.index.ivf import IvfIndex  # FAISS is needed here alone
+            except ModuleNotFoundError as error:
+                raise KsterError(
+                    f"{self._store.directory}: {snapshot.live_count:,} entries are searched on the CPU with "
+                    "FAISS, which is not installed; install faiss-cpu, or use a GPU"
+                ) from error
 
             return IvfIndex.open(snapshot, self._store.directory / "index", self._settings)
         return BlockIndex(snapshot, device)

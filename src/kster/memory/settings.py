@@ -36,6 +36,7 @@ class SearchSettings:
     probed_share: float = 0.1  # … and at least this share of all lists
     candidates_per_neighbour: int = 4  # fetched from the quantised index, then ranked exactly
     delta_limit: int = 16_384  # entries searched exactly beside the index before they join it
+    meanwhile_limit: int = 1 << 21  # … and while it is being built: 4 GiB at d = 512; beyond, searches wait
     retrain_growth: float = 4.0  # train anew when the memory has grown this many times over
 
     def quantise(self, entries: int) -> bool:

@@ -29,6 +29,11 @@ class Index(ABC):
         """queries: (n, d), any floating type. Any number of threads may search."""
 
     @property
+    def outdated(self) -> bool:
+        """Whether there is something to build that would make searches faster."""
+        return False
+
+    @property
     @abstractmethod
     def bytes_in_ram(self) -> int:
         """What the index itself holds, on whichever device."""
