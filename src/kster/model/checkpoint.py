@@ -98,6 +98,9 @@ class BaseModel:
             directory, dtype=dtype, use_safetensors=True, attn_implementation="sdpa"
         )
         network = network.to(place).eval().requires_grad_(False)
+        if network.device.type == "cuda":
+            # cuDNN plans attention anew for every shape, 15 ms each; sentences come in hundreds of shapes.
+            torch.backends.cuda.enable_cudnn_sdp(False)
         fingerprint = fingerprint_of(
             directory, (source, target) if family.name == "m2m_100" else (None, target)
         )

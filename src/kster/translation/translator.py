@@ -13,6 +13,7 @@ from kster.memory import Memory, MemoryGroup
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
+from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, Predict, beam_search
 from kster.translation.explanation import TokenExplanation, explain, smooth_forced
 from kster.translation.predictor import (
@@ -225,11 +226,11 @@ class Translator:
         if memory is not None and smoother is not None:
             predict = smoothed_predictor(memory, smoother)
         ids = self.model.tokenise_source(pieces)
-        size = batch_sentences or (256 if self.model.device.type == "cuda" else 32)
         order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
+        limits = [self.longest_translation(len(ids[i])) for i in order]
         outputs: dict[int, _Output] = {}
-        for start in range(0, len(order), size):
-            batch = order[start : start + size]
+        for part in batches(self.model, limits, settings.beam, batch_sentences):
+            batch = order[part]
             sources = [ids[i] for i in batch]
             found = self._search(sources, predict, settings)
             tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(batch)
