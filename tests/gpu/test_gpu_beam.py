@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -101,16 +101,16 @@ def test_no_step_waits_for_the_gpu(
     decoder = StepDecoder(model)
     sources = model.tokenise_source(ENGLISH)
     limits = [LIMIT] * len(sources)
-    # Once without the guard: handles are made and the index is loaded on first use.
-    beam_search(decoder, sources, predict, beam=4, length_penalty=0.6, limits=limits)
-    with torch.inference_mode():
-        state = decoder.start(sources, 4, LIMIT)
-        beams = open_beams(len(sources), 4, LIMIT, limits, device)
-        tokens = decoder.first_tokens(4 * len(sources))
-        with waiting_is_an_error(device):
-            for step in range(LIMIT):
-                parents, tokens = extend(decoder, state, beams, tokens, predict, step, 0.6)
-                decoder.reorder(state, parents)
+    # Once without the guard: on first use handles are made, the index is loaded and the step is recorded.
+    for guarded in (False, True):
+        with torch.inference_mode():
+            state = decoder.start(sources, 4, LIMIT)
+            beams = open_beams(len(sources), 4, LIMIT, limits, device)
+            tokens, parents = decoder.first_tokens(4 * len(sources)), None
+            with waiting_is_an_error(device) if guarded else nullcontext():
+                for step in range(LIMIT):
+                    parents, tokens = extend(decoder, state, beams, tokens, parents, predict, step, 0.6)
+            decoder.finish(state)
     found = model.detokenise([row[: int(n) - 1] for row, n in zip(*best(beams), strict=True)])
     assert found == GERMAN
 

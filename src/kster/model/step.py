@@ -1,8 +1,9 @@
 """One decoding step: our own, over the weights of the `transformers` network.
 
 A static key/value cache, fused projections and cross-attention shared by the beams of a sentence make it
-several times faster than the network's own cached forward; every operation stays on the device. The
-query handed out is the tap itself, so a step costs nothing extra for retrieval.
+several times faster than the network's own cached forward; every operation stays on the device, where the
+whole step is recorded and replayed (`graph.py`). The query handed out is the tap itself, so a step costs
+nothing extra for retrieval.
 
 Rows are sentences × beam: row r belongs to sentence r // beam.
 """
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from kster.model.forcing import pad
+from kster.model.state import DecodingState, Shape, StateMaker
 
 if TYPE_CHECKING:
     from kster.model.checkpoint import BaseModel
@@ -38,22 +40,11 @@ class _Layer:
     feed_forward_norm: Any
 
 
-@dataclass(slots=True)
-class DecodingState:
-    """Everything a step reads and writes. s sentences, h heads, T cache capacity, S source tokens."""
-
-    self_kv: list[Tensor]  # per layer (2, rows, h, T, d/h)
-    cross_kv: list[Tensor]  # per layer (2, s, h, S, d/h)
-    cross_mask: Tensor  # (s, 1, 1, S) bool, True where there is a source token
-    position: Tensor  # (1,) int64 on the device: where the next token is written
-    length: int  # the same number, known to the host
-    beam: int
-
-
 class StepDecoder:
     """Decodes one token per row and step. Make one per model and reuse it."""
 
-    def __init__(self, model: BaseModel) -> None:
+    def __init__(self, model: BaseModel, *, static: bool | None = None) -> None:
+        """static: round batches up to a few shapes, so that steps can be recorded; by default on a GPU."""
         decoder = model.network.get_decoder()
         self.model = model
         self.heads: int = model.network.config.decoder_attention_heads
@@ -66,6 +57,15 @@ class StepDecoder:
         self.layers = [_fuse(layer) for layer in decoder.layers]
         self.final_norm = decoder.layer_norm if self.pre_norm else None
         self.output, self.output_bias = model.output_projection()
+        on_gpu = model.device.type == "cuda"
+        self.states = StateMaker(
+            len(self.layers),
+            self.heads,
+            model.dimension,
+            model.dtype,
+            model.device,
+            static=on_gpu if static is None else static,
+        )
 
     @torch.inference_mode()
     def start(self, sources: list[list[int]], beam: int, capacity: int) -> DecodingState:
@@ -81,19 +81,10 @@ class StepDecoder:
         cross = []
         for layer in self.layers:
             kv = F.linear(states, *layer.cross_kv)  # (s, S, 2d)
-            cross.append(
-                kv.view(sentences, length, 2, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).contiguous()
-            )
+            cross.append(kv.view(sentences, length, 2, self.heads, d // self.heads).permute(2, 0, 3, 1, 4))
         prefix = model.layout.prefix
-        shape = (2, sentences * beam, self.heads, capacity + len(prefix), d // self.heads)
-        state = DecodingState(
-            self_kv=[torch.zeros(shape, dtype=states.dtype, device=device) for _ in self.layers],
-            cross_kv=cross,
-            cross_mask=mask.bool()[:, None, None, :],
-            position=torch.zeros(1, dtype=torch.int64, device=device),
-            length=0,
-            beam=beam,
-        )
+        state = self.states.get(Shape(sentences, beam, length, capacity + len(prefix)))
+        state.begin(cross, mask.bool())
         for token in prefix[:-1]:
             self.step(state, torch.full((sentences * beam,), token, dtype=torch.int64, device=device))
         return state
@@ -103,8 +94,29 @@ class StepDecoder:
         return torch.full((rows,), self.model.layout.prefix[-1], dtype=torch.int64, device=self.model.device)
 
     @torch.inference_mode()
-    def step(self, state: DecodingState, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Read one token per row. tokens: (rows,). Returns queries (rows, d) and logits (rows, V)."""
+    def step(
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Read one token per row. Returns queries (rows, d) and logits (rows, V).
+
+        tokens: (rows,); parents: (rows,), row i first takes over what row parents[i] has read so far.
+        """
+
+        def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
+            return self._decode(state, tokens, parents)
+
+        if state.recorded is None:
+            queries, hidden = decode(tokens, parents)
+        else:
+            queries, hidden = state.recorded.run(decode, state.position, state.stretch, tokens, parents)
+        state.length += 1
+        return queries, F.linear(hidden, self.output, self.output_bias)
+
+    def _decode(self, state: DecodingState, tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
+        """All of a step but the output projection: queries (rows, d) and final decoder states (rows, d)."""
+        if parents is not None:
+            for cache in state.self_kv:
+                cache[:, :, :, : state.stretch] = cache[:, :, :, : state.stretch].index_select(1, parents)
         offset = self.model.layout.position_offset
         x = self.embedding[tokens] * self.scale + self.positions[state.position + offset].to(self.embedding)
         visible = self._visible(state)
@@ -122,15 +134,13 @@ class StepDecoder:
         if self.final_norm is not None:
             x = self.final_norm(x)
         state.position += 1
-        state.length += 1
-        return query, F.linear(x, self.output, self.output_bias)
+        return query, x
 
     def _visible(self, state: DecodingState) -> Tensor | None:
-        """On a GPU every step attends over the whole cache under a mask, so that shapes never change."""
-        if state.position.device.type == "cpu":
+        """In static states what a step looks at is longer than what there is: (1, 1, 1, stretch) bool."""
+        if state.recorded is None:
             return None
-        capacity = state.self_kv[0].shape[3]
-        return (torch.arange(capacity, device=state.position.device) <= state.position)[None, None, None]
+        return (torch.arange(state.stretch, device=state.position.device) <= state.position)[None, None, None]
 
     def _self_attention(
         self, x: Tensor, layer: _Layer, cache: Tensor, state: DecodingState, visible: Tensor | None
@@ -139,33 +149,27 @@ class StepDecoder:
         q, k, v = F.linear(x, *layer.self_qkv).view(rows, 3, self.heads, 1, d // self.heads).unbind(1)
         cache[0].index_copy_(2, state.position, k)
         cache[1].index_copy_(2, state.position, v)
-        seen = cache if visible is not None else cache[:, :, :, : state.length + 1]
+        seen = cache[:, :, :, : state.stretch]
         mixed = F.scaled_dot_product_attention(q, seen[0], seen[1], attn_mask=visible)  # (rows, h, 1, d/h)
         return F.linear(mixed.reshape(rows, d), *layer.self_out)
 
     def _cross_attention(self, x: Tensor, layer: _Layer, cross: Tensor, state: DecodingState) -> Tensor:
         rows, d = x.shape
-        q = F.linear(x, *layer.cross_q).view(rows // state.beam, state.beam, self.heads, d // self.heads)
+        beam = state.shape.beam
+        q = F.linear(x, *layer.cross_q).view(rows // beam, beam, self.heads, d // self.heads)
         mixed = F.scaled_dot_product_attention(
             q.transpose(1, 2), cross[0], cross[1], attn_mask=state.cross_mask
         )  # (s, h, beam, d/h)
         return F.linear(mixed.transpose(1, 2).reshape(rows, d), *layer.cross_out)
 
     @torch.inference_mode()
-    def reorder(self, state: DecodingState, rows: Tensor) -> None:
-        """Let row i continue what row rows[i] has read so far; rows: (rows,)."""
-        used = slice(None) if state.position.device.type != "cpu" else slice(0, state.length)
-        for cache in state.self_kv:
-            cache[:, :, :, used] = cache[:, :, :, used].index_select(1, rows)
+    def keep(self, state: DecodingState, sentences: Tensor) -> DecodingState:
+        """The state of these sentences alone, to go on with; sentences: (kept,) ascending indices."""
+        return self.states.shrunk(state, sentences)
 
-    @torch.inference_mode()
-    def keep(self, state: DecodingState, sentences: Tensor) -> None:
-        """Drop all sentences but these from the state; sentences: (kept,) ascending indices."""
-        beams = torch.arange(state.beam, device=sentences.device)
-        rows = (sentences[:, None] * state.beam + beams).flatten()
-        state.self_kv = [cache.index_select(1, rows) for cache in state.self_kv]
-        state.cross_kv = [cache.index_select(1, sentences) for cache in state.cross_kv]
-        state.cross_mask = state.cross_mask.index_select(0, sentences)
+    def finish(self, state: DecodingState) -> None:
+        """The batch is translated: another may have its state."""
+        self.states.give_back(state)
 
 
 def _fuse(layer: Any) -> _Layer:

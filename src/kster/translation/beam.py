@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kster.model.step import DecodingState, StepDecoder
+from kster.model.state import DecodingState
+from kster.model.step import StepDecoder
 
 # queries (rows, d), logits (rows, V) → log-probabilities (rows, V)
 Predict = Callable[[Tensor, Tensor], Tensor]
@@ -64,10 +65,10 @@ def beam_search(
     state = decoder.start(sources, beam, steps)
     beams = open_beams(len(sources), beam, steps, limits, decoder.model.device)
     found: list[list[Hypothesis]] = [[] for _ in sources]
-    tokens = decoder.first_tokens(len(sources) * beam)
+    tokens, parents = decoder.first_tokens(len(sources) * beam), None
     on_cpu = decoder.model.device.type == "cpu"
     for step in range(steps):
-        parents, tokens = extend(decoder, state, beams, tokens, predict, step, length_penalty)
+        parents, tokens = extend(decoder, state, beams, tokens, parents, predict, step, length_penalty)
         if on_cpu or step % STEPS_BETWEEN_CHECKS_ON_GPU == STEPS_BETWEEN_CHECKS_ON_GPU - 1:
             finished = int(beams.done.sum())
             if finished == len(beams.done):
@@ -77,8 +78,8 @@ def beam_search(
                 _collect(beams, beams.done, found, n_best, decoder.model.eos_id)
                 kept = (~beams.done).nonzero()[:, 0]
                 tokens, parents = _shrink(beams, kept, tokens, parents)
-                decoder.keep(state, kept)
-        decoder.reorder(state, parents)
+                state = decoder.keep(state, kept)
+    decoder.finish(state)
     _collect(beams, torch.ones_like(beams.done), found, n_best, decoder.model.eos_id)
     return found
 
@@ -88,12 +89,17 @@ def extend(
     state: DecodingState,
     beams: Beams,
     tokens: Tensor,
+    parents: Tensor | None,
     predict: Predict,
     step: int,
     length_penalty: float,
 ) -> tuple[Tensor, Tensor]:
-    """One step of the search, without waiting for the device. tokens and what is returned: (s * b,)."""
-    queries, logits = decoder.step(state, tokens)
+    """One step of the search, without waiting for the device.
+
+    tokens: (s * b,) to read, by rows that go on from what parents, (s * b,), have read. Returns both for the
+    next step.
+    """
+    queries, logits = decoder.step(state, tokens, parents)
     log_probs = predict(queries, logits)  # (s * b, V)
     log_probs[:, decoder.model.pad_id] = -torch.inf  # padding is not a word
     extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`

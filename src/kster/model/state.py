@@ -1,0 +1,188 @@
+"""What a decoding step reads and writes, and static ones of a few shapes that serve batch after batch."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kster.model.graph import RecordedStep
+
+LENGTHS = 32  # static states round lengths up to multiples of this, and sentences to powers of two
+
+# Larger than this a step is busy moving its own cache: launching is no longer what it waits for.
+LARGEST_STATIC = 512 << 20  # bytes
+KEPT = 2 << 30  # bytes of static states kept for later batches …
+MOST_KEPT = 32  # … and how many
+
+
+class Shape(NamedTuple):
+    sentences: int
+    beam: int
+    source: int  # tokens of the longest source
+    capacity: int  # tokens the decoder may read, its prefix included
+
+    @property
+    def rows(self) -> int:
+        return self.sentences * self.beam
+
+    def rounded(self) -> Shape:
+        """The shape of a static state that has room for this one."""
+        return Shape(
+            sentences=1 << (self.sentences - 1).bit_length(),
+            beam=self.beam,
+            source=-(-self.source // LENGTHS) * LENGTHS,
+            capacity=-(-self.capacity // LENGTHS) * LENGTHS,
+        )
+
+
+@dataclass(slots=True)
+class DecodingState:
+    """Of one batch. h heads, T = capacity, S = source; a static state may have more rows than are in use."""
+
+    shape: Shape
+    self_kv: list[Tensor]  # per layer (2, rows, h, T, d/h)
+    cross_kv: list[Tensor]  # per layer (2, sentences, h, S, d/h)
+    cross_mask: Tensor  # (sentences, 1, 1, S) bool, True where there is a source token
+    position: Tensor  # (1,) int64 on the device: where the next token is written
+    length: int = 0  # the same number, known to the host
+    recorded: RecordedStep | None = None  # of static states
+
+    @property
+    def stretch(self) -> int:
+        """How much of the cache the next step looks at: what there is, or that rounded up, under a mask."""
+        return self.length + 1 if self.recorded is None else -(-(self.length + 1) // LENGTHS) * LENGTHS
+
+    @property
+    def bytes(self) -> int:
+        return sum(cache.nbytes for cache in (*self.self_kv, *self.cross_kv))
+
+    def begin(self, cross_kv: list[Tensor], mask: Tensor) -> None:
+        """Read these sources from now on. cross_kv: per layer (2, s, h, S', d/h); mask: (s, S') bool."""
+        sentences, source = mask.shape
+        for cache, given in zip(self.cross_kv, cross_kv, strict=True):
+            cache[:, :sentences, :, :source] = given
+        self.cross_mask[:sentences] = False
+        self.cross_mask[:sentences, 0, 0, :source] = mask
+
+    def only(self, sentences: Tensor) -> DecodingState:
+        """A state of these sentences and no more; sentences: (kept,) ascending indices."""
+        rows = self._rows(sentences)
+        return DecodingState(
+            shape=self.shape._replace(sentences=len(sentences)),
+            self_kv=[cache.index_select(1, rows) for cache in self.self_kv],
+            cross_kv=[cache.index_select(1, sentences) for cache in self.cross_kv],
+            cross_mask=self.cross_mask.index_select(0, sentences),
+            position=self.position,
+            length=self.length,
+        )
+
+    def take(self, other: DecodingState, sentences: Tensor) -> None:
+        """Go on with these of a state's sentences, perhaps of this very state's; they fit in here."""
+        rows = self._rows(sentences)
+        for cache, old in zip(self.self_kv, other.self_kv, strict=True):
+            cache[:, : len(rows), :, : old.shape[3]] = old.index_select(1, rows)
+        self.begin(
+            [cache.index_select(1, sentences) for cache in other.cross_kv],
+            other.cross_mask[:, 0, 0].index_select(0, sentences),
+        )
+        self.position.copy_(other.position)
+        self.length = other.length
+
+    def clear(self) -> None:
+        """Ready for another batch. What is masked must still be a number, so nothing old is left."""
+        for cache in (*self.self_kv, *self.cross_kv):
+            cache.zero_()
+        self.position.zero_()
+        self.length = 0
+
+    def _rows(self, sentences: Tensor) -> Tensor:
+        beams = torch.arange(self.shape.beam, device=sentences.device)
+        return (sentences[:, None] * self.shape.beam + beams).flatten()
+
+
+class StateMaker:
+    """Makes states for one decoder; static ones are kept and given out again, each to one batch at a time."""
+
+    def __init__(
+        self, layers: int, heads: int, dimension: int, dtype: torch.dtype, device: torch.device, static: bool
+    ) -> None:
+        self.layers, self.heads, self.dimension = layers, heads, dimension
+        self.dtype, self.device, self.static = dtype, device, static
+        self.record = True  # whether static states record their steps as CUDA graphs, where there is CUDA
+        self._free: OrderedDict[Shape, DecodingState] = OrderedDict()  # used longest ago first
+        self._lock = threading.Lock()
+
+    def get(self, wanted: Shape) -> DecodingState:
+        """An empty state with room for this shape."""
+        shape = self._served(wanted)
+        with self._lock:
+            state = self._free.pop(shape, None)
+        if state is None:
+            return self._new(shape)
+        state.clear()
+        return state
+
+    def give_back(self, state: DecodingState) -> None:
+        """The batch is done with it."""
+        if state.recorded is None:
+            return
+        with self._lock:
+            self._free[state.shape] = state
+            self._free.move_to_end(state.shape)
+            while len(self._free) > MOST_KEPT or sum(free.bytes for free in self._free.values()) > KEPT:
+                self._free.popitem(last=False)
+
+    def shrunk(self, state: DecodingState, sentences: Tensor) -> DecodingState:
+        """A state for these sentences alone; sentences: (kept,) ascending indices. The old one is used up."""
+        wanted = state.shape._replace(sentences=len(sentences))
+        if not self._is_static(wanted):
+            return state.only(sentences)
+        smaller = state if self._served(wanted) == state.shape else self.get(wanted)
+        smaller.take(state, sentences)
+        if smaller is not state:
+            self.give_back(state)
+        return smaller
+
+    @property
+    def graphs(self) -> int:
+        """How many steps are recorded in the states that are free now."""
+        with self._lock:
+            return sum(len(state.recorded.graphs) for state in self._free.values() if state.recorded)
+
+    def _is_static(self, wanted: Shape) -> bool:
+        return self.static and self._bytes(wanted.rounded()) <= LARGEST_STATIC
+
+    def _served(self, wanted: Shape) -> Shape:
+        """The shape of the state that a wanted shape gets."""
+        return wanted.rounded() if self._is_static(wanted) else wanted
+
+    def _bytes(self, shape: Shape) -> int:
+        tokens = shape.rows * shape.capacity + shape.sentences * shape.source
+        return 2 * self.layers * tokens * self.dimension * self.dtype.itemsize
+
+    def _new(self, shape: Shape) -> DecodingState:
+        size = self.dimension // self.heads
+
+        def caches(rows: int, length: int) -> list[Tensor]:
+            one = (2, rows, self.heads, length, size)
+            return [torch.zeros(one, dtype=self.dtype, device=self.device) for _ in range(self.layers)]
+
+        mask = torch.zeros((shape.sentences, 1, 1, shape.source), dtype=torch.bool, device=self.device)
+        mask[..., 0] = True  # rows that are not in use attend to something, too: to nothing is not a number
+        recorded = None
+        if self._is_static(shape):
+            recorded = RecordedStep(shape.rows, self.device)
+            recorded.possible &= self.record
+        return DecodingState(
+            shape=shape,
+            self_kv=caches(shape.rows, shape.capacity),
+            cross_kv=caches(shape.sentences, shape.source),
+            cross_mask=mask,
+            position=torch.zeros(1, dtype=torch.int64, device=self.device),
+            recorded=recorded,
+        )

@@ -1,0 +1,110 @@
+"""Recorded steps are steps: the same tokens, whatever the batch, and without graphs where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from by_transformers import shuffled_sentences
+from kster.model import BaseModel
+from kster.model.step import StepDecoder
+from kster.translation.beam import Hypothesis, beam_search
+from kster.translation.predictor import base_predictor
+
+pytestmark = pytest.mark.gpu
+
+LIMIT = 40
+
+
+def translate(decoder: StepDecoder, texts: list[str], beam: int = 4) -> list[tuple[int, ...]]:
+    """The tokens of all hypotheses."""
+    found: list[list[Hypothesis]] = beam_search(
+        decoder,
+        decoder.model.tokenise_source(texts),
+        base_predictor,
+        beam=beam,
+        length_penalty=0.6,
+        limits=[LIMIT] * len(texts),
+        n_best=beam,
+    )
+    return [hypothesis.tokens for hypotheses in found for hypothesis in hypotheses]
+
+
+def without_graphs(model: BaseModel) -> StepDecoder:
+    """The same static shapes, so that even half precision rounds alike; but no step is ever recorded."""
+    decoder = StepDecoder(model, static=True)
+    decoder.states.record = False
+    return decoder
+
+
+BATCHES = [(60, 4), (60, 4), (1, 4), (1, 4), (60, 4), (5, 2), (5, 2), (33, 1), (33, 1)]
+
+
+def test_recorded_steps_give_the_same_tokens(model: BaseModel, device: torch.device) -> None:
+    recorded, plain = StepDecoder(model, static=True), without_graphs(model)
+    texts = shuffled_sentences(60)
+    for size, beam in BATCHES:
+        assert translate(recorded, texts[:size], beam) == translate(plain, texts[:size], beam)
+    assert plain.states.graphs == 0
+    assert recorded.states.graphs >= (3 if device.type == "cuda" else 0)
+
+
+def test_recorded_steps_serve_sentences_of_other_lengths_and_texts(model: BaseModel) -> None:
+    """A shape is rounded: what the last batch left in it must not be seen by the next."""
+    recorded, plain = StepDecoder(model, static=True), without_graphs(model)
+    texts = shuffled_sentences(90)
+    for start in range(0, 90, 30):
+        part = texts[start : start + 30]
+        assert translate(recorded, part) == translate(plain, part)
+
+
+def test_threads_that_translate_at_once_get_what_they_would_get_alone(model: BaseModel) -> None:
+    recorded, plain = StepDecoder(model, static=True), without_graphs(model)
+    texts = shuffled_sentences(48)
+    batches = [texts[i : i + 6] for i in range(0, 48, 6)]
+    alone = [translate(plain, batch) for batch in batches]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(4):
+            assert list(threads.map(lambda batch: translate(recorded, batch), batches)) == alone
+
+
+def test_where_recording_fails_decoding_goes_on_without(
+    model: BaseModel,
+    device: torch.device,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @contextmanager
+    def refused(*_: object, **__: object) -> Iterator[None]:
+        raise RuntimeError("operation not permitted when stream is capturing")
+        yield
+
+    monkeypatch.setattr(torch.cuda, "graph", refused)
+    recorded, plain = StepDecoder(model, static=True), without_graphs(model)
+    texts = shuffled_sentences(60)
+    assert translate(recorded, texts) == translate(plain, texts)
+    assert recorded.states.graphs == 0
+    if device.type == "cuda":
+        assert "without CUDA graphs" in caplog.text
+
+
+def test_an_operation_that_cannot_be_recorded_does_not_spoil_the_state(
+    model: BaseModel, device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real failure while the GPU is recording: something waits for it in the middle of a step."""
+    recorded, plain = StepDecoder(model, static=True), without_graphs(model)
+    decode = recorded._decode
+
+    def waiting(*arguments: object) -> object:
+        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            torch.ones(1, device=device).item()
+        return decode(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(recorded, "_decode", waiting)
+    texts = shuffled_sentences(20)
+    assert translate(recorded, texts) == translate(plain, texts)
+    assert recorded.states.graphs == 0
