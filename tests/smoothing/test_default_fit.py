@@ -30,9 +30,9 @@ def test_a_default_smoother_is_fitted_saved_beside_the_model_and_found(
     results = fit_default(
         model, domains, pairs[::-1], directory / "smoother", scratch=tmp_path / "work", settings=SETTINGS
     )
-    # two domains × the sizes they reach × own and general text
+    # two domains × sizes up to all there are × own and general text
     assert {(r.domain, r.size, r.text) for r in results} == {
-        (domain, size, text) for domain in domains for size in (1, 4) for text in ("domain", "general")
+        (domain, size, text) for domain in domains for size in (1, 4, 6) for text in ("domain", "general")
     }
     assert sum(r.kster for r in results) < sum(r.base for r in results)
     with Memory.create(tmp_path / "memory", model) as memory:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kster.smoothing")
 
-PAIRS_AT_ONCE = 512  # pairs force-decoded at once
-SEARCH_TOKENS = 4096  # tokens searched for at once
+PAIRS_AT_ONCE = {"cpu": 512, "cuda": 4096}  # force-decoded at once; few let progress be seen on a CPU
+SEARCH_TOKENS = {"cpu": 4096, "cuda": 16_384}  # searched for at once
 
 EXACT_LIMIT = 150_000
 """Entries up to which tokens are searched for exactly on a CPU. A fit searches thousands of tokens at once,
@@ -119,6 +119,9 @@ class Lookup:
 
     def __init__(self, model: BaseModel, memory: Memory, entries: Entries) -> None:
         self.model, self.memory, self.entries = model, memory, entries
+        self.ids = entries.ids.to(model.device)  # (N,) ascending
+        self.segment_ids = entries.segment_ids.to(model.device)  # (N,)
+        self.target_groups = entries.target_groups.to(model.device)  # (N,)
         self._exact: BlockIndex | None = None
         if model.device.type == "cpu" and len(entries) <= EXACT_LIMIT:
             self._exact = BlockIndex(entries.snapshot, model.device)
@@ -153,6 +156,18 @@ def cache_pairs(
     """
     _require_readable(lookup.model, pairs)
     return _build(lookup, pairs, [EXTERNAL] * len(pairs), neighbours, progress)
+
+
+def cache_forced(
+    lookup: Lookup, forced: Sequence[ForcedSentence], targets: Sequence[str], neighbours: int
+) -> FitCache:
+    """As `cache_pairs`, of text that is force-decoded already: for looking it up in several memories."""
+    return _note(lookup, forced, targets, [EXTERNAL] * len(targets), neighbours, None)
+
+
+def concatenate(caches: Sequence[FitCache]) -> FitCache:
+    """One cache of several whose neighbours have different ids; all have as many neighbours."""
+    return FitCache(*(torch.cat([getattr(cache, f.name) for cache in caches]) for f in fields(FitCache)))
 
 
 def count_in_memory(entries: Entries, pairs: Sequence[tuple[str, str]], kind: str) -> int:
@@ -190,28 +205,38 @@ def _build(
     neighbours: int,
     progress: Callable[[int], None] | None,
 ) -> FitCache:
+    at_once = PAIRS_AT_ONCE.get(lookup.model.device.type, PAIRS_AT_ONCE["cpu"])
+    windows = range(0, len(pairs), at_once)
+    forced = (sentence for i in windows for sentence in lookup.model.force_decode(pairs[i : i + at_once]))
+    return _note(lookup, forced, [target for _, target in pairs], segment_ids, neighbours, progress)
+
+
+def _note(
+    lookup: Lookup,
+    forced: Iterable[ForcedSentence],
+    targets: Sequence[str],
+    segment_ids: Sequence[int],
+    neighbours: int,
+    progress: Callable[[int], None] | None,
+) -> FitCache:
     parts: list[FitCache] = []
     done = 0
-    # Force-decoding answers a window of pairs at a time; smaller windows let progress be seen on a CPU.
-    windows = range(0, len(pairs), PAIRS_AT_ONCE)
-    forced = (
-        sentence for i in windows for sentence in lookup.model.force_decode(pairs[i : i + PAIRS_AT_ONCE])
-    )
-    groups = [target_group(target) for _, target in pairs]
-    for sentences, owners, owner_groups in _batches(forced, segment_ids, groups):
+    groups = [target_group(target) for target in targets]
+    tokens_at_once = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
+    for sentences, owners, owner_groups in _batches(forced, segment_ids, groups, tokens_at_once):
         parts.append(_look_up(lookup, sentences, owners, owner_groups, neighbours))
         done += len(owners)
         if progress is not None:
             progress(done)
     if not parts:
         raise KsterError("there is no text to fit or tune on")
-    return FitCache(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(FitCache)))
+    return concatenate(parts)
 
 
 def _batches(
-    forced: Iterable[ForcedSentence], segment_ids: Sequence[int], groups: Sequence[int]
+    forced: Iterable[ForcedSentence], segment_ids: Sequence[int], groups: Sequence[int], tokens_at_once: int
 ) -> Iterator[tuple[list[ForcedSentence], Tensor, Tensor]]:
-    """Sentences together until they have SEARCH_TOKENS tokens; each token's segment id and target group."""
+    """Sentences together until they have enough tokens; each token's segment id and target group."""
     sentences: list[ForcedSentence] = []
     owners: list[Tensor] = []  # (tokens of a sentence, 2) each
     tokens = 0
@@ -219,7 +244,7 @@ def _batches(
         sentences.append(sentence)
         owners.append(torch.tensor(owner).expand(len(sentence.tokens), 2))
         tokens += len(sentence.tokens)
-        if tokens >= SEARCH_TOKENS:
+        if tokens >= tokens_at_once:
             yield sentences, *torch.cat(owners).T.contiguous()
             sentences, owners, tokens = [], [], 0
     if sentences:
@@ -231,27 +256,27 @@ def _look_up(
     lookup: Lookup, sentences: list[ForcedSentence], segment_ids: Tensor, groups: Tensor, neighbours: int
 ) -> FitCache:
     """Search for one batch of tokens and note what the base model thought. segment_ids, groups: (n,)."""
-    model, entries = lookup.model, lookup.entries
+    model = lookup.model
     queries = torch.cat([s.keys for s in sentences])  # (n, d) float16
+    owners = segment_ids.to(model.device).unsqueeze(-1), groups.to(model.device).unsqueeze(-1)  # (n, 1) each
     hidden = torch.cat([s.hidden for s in sentences]).to(model.device)  # (n, d)
     log_normaliser = torch.cat([s.log_normaliser for s in sentences]).to(model.device)  # (n,)
     answer = lookup.search(queries.to(model.device), neighbours)
-    at_values = model.output_log_probs(hidden, answer.values, log_normaliser).cpu()  # (n, K)
-    ids = answer.ids.cpu()
-    place = torch.searchsorted(entries.ids, ids).clamp_max(len(entries) - 1)  # (n, K)
-    known = entries.ids[place] == ids  # not those that were added while the cache is built
-    same_segment = entries.segment_ids[place] == segment_ids.unsqueeze(-1)
-    same_target = entries.target_groups[place] == groups.unsqueeze(-1)
+    at_values = model.output_log_probs(hidden, answer.values, log_normaliser)  # (n, K)
+    place = torch.searchsorted(lookup.ids, answer.ids).clamp_max(len(lookup.ids) - 1)  # (n, K)
+    known = lookup.ids[place] == answer.ids  # not those that were added while the cache is built
+    same_segment = lookup.segment_ids[place] == owners[0]
+    same_target = lookup.target_groups[place] == owners[1]
     return FitCache(
         queries=queries,
         gold=torch.cat([s.tokens for s in sentences]).long(),
         segment_ids=segment_ids,
-        ids=torch.where(known, ids, -1).int(),
-        distances=torch.where(known, answer.distances.cpu(), torch.inf),
-        values=torch.where(known, answer.values.cpu(), 0).int(),
-        related=known & (same_segment | same_target),
+        ids=torch.where(known, answer.ids, -1).int().cpu(),
+        distances=torch.where(known, answer.distances, torch.inf).cpu(),
+        values=torch.where(known, answer.values, 0).int().cpu(),
+        related=(known & (same_segment | same_target)).cpu(),
         log_probs=torch.cat([s.log_probs for s in sentences]),
-        log_probs_at_values=at_values,
+        log_probs_at_values=at_values.cpu(),
         mean_log_prob=torch.cat([s.mean_log_prob for s in sentences]),
         max_log_prob=torch.cat([s.max_log_prob for s in sentences]),
     )

@@ -16,7 +16,7 @@ RESIDENT_LIMIT = {"cpu": 8 << 30, "cuda": 40 << 30}  # bytes of float16 keys; ab
 
 
 class KeyTable:
-    """The keys of all entries of one memory.
+    """The keys of all entries of one memory, or of several whose ids do not overlap.
 
     On the CPU they are held as float32, if they fit, so that pooling is one `embedding_bag`, which reads
     each key once; on a GPU as float16; and when they fit nowhere each batch is read from disk.
@@ -33,6 +33,14 @@ class KeyTable:
             keys = entries.keys_of(entries.ids)
             as_float32 = device.type == "cpu" and 2 * half_bytes <= FLOAT32_LIMIT
             self._keys = keys.float() if as_float32 else keys.to(device)
+
+    @classmethod
+    def joined(cls, ids: Tensor, keys: Tensor, device: torch.device) -> KeyTable:
+        """Of several memories. ids: (N,) ascending; keys: (N, d) float16. All are held on the device."""
+        table = object.__new__(cls)
+        table.device, table._ids = device, ids.to(device)
+        table._keys = keys.to(device) if device.type == "cuda" else keys.float()
+        return table
 
     def pool(self, ids: Tensor, weights: Tensor) -> Tensor:
         """Σⱼ weightsⱼ kⱼ, (n, d). ids: (n, k) entry ids, any where the weight is 0; weights: (n, k)."""
