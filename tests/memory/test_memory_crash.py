@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from speller import Speller
 
+from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory
+from kster.memory import Memory, store
 
 KILLS = 60
 DIMENSION = 64
@@ -111,3 +112,40 @@ def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(
     with Memory.open(directory, speller) as memory:
         memory.add("the next", "writer")
     assert list((directory / "staging").iterdir()) == []
+
+
+def create_and_stop(directory: str, said: Connection) -> None:
+    store.sync_directory = lambda path: (said.send("making"), time.sleep(600))  # type: ignore[assignment]
+    Memory.create(directory, Speller(DIMENSION))
+
+
+def test_a_killed_creation_leaves_nothing_in_the_way_of_the_next(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("forkserver")
+    heard, said = context.Pipe(duplex=False)
+    children = [context.Process(target=create_and_stop, args=(str(tmp_path / "m"), said)) for _ in range(2)]
+    for child in children:
+        child.start()
+        assert heard.recv() == "making"
+    assert len(list(tmp_path.iterdir())) == 2  # two at the same time do not disturb each other
+    children[0].kill()
+    children[0].join()
+    (tmp_path / ".m.unfinished business").touch()  # not ours
+    with Memory.create(tmp_path / "m", Speller(DIMENSION)) as memory:
+        memory.add("tree", "Baum")
+    left = {path.name.split("-")[0] for path in tmp_path.iterdir()}
+    assert left == {"m", ".m.unfinished", ".m.unfinished business"}
+    assert len(list(tmp_path.iterdir())) == 3  # the living one's is left alone
+    children[1].kill()
+    children[1].join()
+    with pytest.raises(KsterError, match="not empty"):
+        Memory.create(tmp_path / "m", Speller(DIMENSION))
+
+
+def test_a_memory_can_be_made_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name, target in (("to-empty", "real"), ("to-nothing", "later")):
+        (tmp_path / name).symlink_to(target)
+        with Memory.create(tmp_path / name, Speller()) as memory:
+            memory.add("tree", "Baum")
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / target / "memory.json").is_file()

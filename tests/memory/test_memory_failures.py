@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import resource
-from collections.abc import Iterator
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup
+from kster.memory.database import Database
 from kster.memory.shards import sync_directory
 
 # A full disk -----------------------------------------------------------------------------------------
@@ -66,6 +69,78 @@ def test_a_compaction_on_a_full_disk_changes_nothing_and_says_so(wide: Memory) -
         wide.compact()
     assert wide.verify() == []
     assert wide.compact().segments_dropped == 1
+
+
+def test_a_compaction_without_room_to_tidy_up_is_done_all_the_same(
+    wide: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    execute = Database.execute
+
+    def without_room(database: Database, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
+        if statement == "VACUUM":
+            raise sqlite3.OperationalError("database or disk is full")
+        return execute(database, statement, parameters)
+
+    wide.remove(1)
+    monkeypatch.setattr(Database, "execute", without_room)
+    assert wide.compact().segments_dropped == 1
+    assert "removed text stays on the disk" in caplog.text
+    assert wide.verify() == []
+
+
+# Damage and trouble ----------------------------------------------------------------------------------
+
+
+def test_missing_entry_files_are_named_by_readers_and_writers(memory: Memory, speller: Speller) -> None:
+    memory.import_pairs([Pair("tree", "Baum")])
+    shutil.rmtree(memory.directory / "entries")
+    for act in (
+        lambda: Memory.open(memory.directory, speller).search(speller.query("tree"), 1),
+        lambda: memory.add("bird", "Vogel"),
+        lambda: memory.remove(1),
+        lambda: memory.compact(),
+    ):
+        with pytest.raises(KsterError, match=r"(entries|values\.i32): .* missing; restore it from a"):
+            act()
+    assert memory.verify() == ["values.i32 is missing", "keys-00000.f16 is missing"]
+    assert [s.source for s in memory.segments()] == ["tree"]  # the text is safe
+
+
+def test_a_damaged_database_is_an_error_for_people_wherever_it_is_met(
+    memory: Memory, speller: Speller
+) -> None:
+    memory.import_pairs(Pair(f"source {i}", f"target {i}") for i in range(500))
+    memory.close()
+    path = memory.directory / "memory.sqlite"
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 :] = b"\xa5" * (len(content) - 4096 * 3)  # the state is in one of the first pages
+    path.write_bytes(content)
+    acts: list[Callable[[Memory], object]] = [
+        lambda opened: opened.search(speller.query("tree"), 1),
+        lambda opened: opened.segments(),
+        lambda opened: opened.segment(77),
+        lambda opened: opened.find_text("source 5"),
+        lambda opened: list(opened.export()),
+        lambda opened: opened.add("new", "neu"),
+        lambda opened: opened.compact(),
+    ]
+    for act in acts:
+        with pytest.raises(KsterError, match=r"malformed: restore it from a backup"):
+            act(Memory.open(memory.directory, speller))
+
+
+def test_a_database_another_program_holds_is_an_error_for_people(memory: Memory) -> None:
+    memory.add("tree", "Baum")
+    memory.close()
+    other = sqlite3.connect(memory.directory / "memory.sqlite", isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    address = sqlite3.connect
+    with pytest.MonkeyPatch.context() as patch:  # a minute is long
+        patch.setattr(sqlite3, "connect", lambda *args, **named: address(*args, **{**named, "timeout": 0.05}))
+        with pytest.raises(KsterError, match=r"locked: another program holds it; try again"):
+            Memory.open(memory.directory)
+    other.close()
 
 
 # Texts no file can hold ------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +45,8 @@ INSERT INTO state VALUES (0, 0, 0, 0);
 """
 COLUMNS = "id, source, target, created, origin, unit"
 LARGEST = (1 << 63) - 1  # number SQLite can hold
+log = logging.getLogger(__name__)
+
 PAGE = 1_000  # rows or ids a query; SQLite limits the parameters of a statement
 
 
@@ -68,16 +72,28 @@ class Database:
 
     def __init__(self, directory: Path, *, new: bool = False) -> None:
         """Opens the file there is, unless a new one is asked for: an empty one in its place would look as if
-        all segments were gone."""
+        all segments were gone. One that may not be changed is opened for reading."""
         path = directory / FILE
         if not new and not path.exists():
             raise KsterError(f"{directory}: damaged ({FILE} is missing); restore it from a backup")
-        address = f"{path.absolute().as_uri()}?mode={'rwc' if new else 'rw'}"
+        writable = new or (os.access(directory, os.W_OK) and os.access(path, os.W_OK))
+        mode = "rwc" if new else "rw" if writable else "ro"
+        self._wal = path.with_name(f"{FILE}-wal")
+        self._path = path
+        self._frozen: tuple[int, ...] | None = None
+        if not writable and not self._wal.exists():
+            # Without a log to read, SQLite would have to make one, unless it is told that nothing changes.
+            mode, self._frozen = "ro&immutable=1", self._file_state()
         self.connection = sqlite3.connect(
-            address, uri=True, timeout=60, isolation_level=None, check_same_thread=False
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=60,
+            isolation_level=None,
+            check_same_thread=False,
         )
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute("PRAGMA synchronous = FULL")
+        if writable:
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = FULL")
         self.connection.create_function("contains", 2, _contains, deterministic=True)
 
     def create(self) -> None:
@@ -89,10 +105,19 @@ class Database:
     def close(self) -> None:
         self.connection.close()
 
+    @property
+    def outdated(self) -> bool:
+        """Whether a file that was taken for unchanging has changed: others may write what we may not."""
+        return self._frozen is not None and self._frozen != self._file_state()
+
+    def _file_state(self) -> tuple[int, ...]:
+        state = self._path.stat()
+        return state.st_ino, state.st_size, state.st_mtime_ns, self._wal.exists()
+
     # Reading -------------------------------------------------------------------------------------
 
     def data_version(self) -> int:
-        """Changes when any other connection has committed; costs microseconds."""
+        """Changes when any other connection has committed; costs microseconds. See also `outdated`."""
         return self.execute("PRAGMA data_version").fetchone()[0]
 
     def state(self) -> State:
@@ -198,10 +223,16 @@ class Database:
 
     def shrink(self) -> None:
         """Give the space of deleted rows back: removed text leaves the disk, too. Outside a transaction."""
-        self.execute("VACUUM")
-        self.execute("PRAGMA busy_timeout = 1000")  # a long reader only puts off the tidying
-        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.execute("PRAGMA busy_timeout = 60000")
+        try:
+            self.execute("VACUUM")
+            self.execute("PRAGMA busy_timeout = 1000")  # a long reader only puts off the tidying
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:  # it needs room itself; the change is made already
+            log.warning(
+                "%s: removed text stays on the disk until the next compaction (%s)", self._path, error
+            )
+        finally:
+            self.execute("PRAGMA busy_timeout = 60000")
 
     def set_state(self, state: State) -> None:
         self.execute(

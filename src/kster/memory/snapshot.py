@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kster.errors import KsterError
 from kster.memory.database import State
+from kster.memory.failures import said
 from kster.memory.shards import MappedEntries
 from kster.memory.spans import Spans
 from kster.memory.store import Store
@@ -52,9 +54,9 @@ def take_snapshot(store: Store, previous: Snapshot | None) -> Snapshot:
             spans = database.spans(since)
         try:
             entries = store.map_entries(state)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
             if _is_current(store, state):
-                raise
+                raise KsterError(f"{store.directory}: cannot be read ({said(error)})") from error
             continue  # a compaction replaced the files in between
         return _advance(previous if same_files else None, state, entries, spans)
 

@@ -2,25 +2,21 @@
 
 Making keys takes a model minutes, and a memory lets one writer in at a time. So they are made into an area
 of the import's own, `staging/…` in the memory's directory, and then written into the memory in one short
-change. An area belongs to whoever holds the lock on its lock file. The operating system releases that when
-its holder dies, so the next writer can tell what was left behind, and deletes it.
+change. What an import that died has left there is deleted by the next writer.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedWriter
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from kster.memory.claim import claim, sweep
 from kster.memory.database import Database, NewSegment
 from kster.memory.failures import for_people
 from kster.memory.shards import Appender, EntryFiles, MappedEntries
@@ -81,7 +77,8 @@ class Staging:
 def staging_area(memory: Path, dimension: int, entries_per_shard: int) -> Iterator[Staging]:
     """An area in this memory's directory, deleted at the end."""
     with for_people(memory, UNTOUCHED):
-        directory, lock = _claim(memory / STAGING)
+        (memory / STAGING).mkdir(exist_ok=True)
+        directory, lock = claim(memory / STAGING, "", LOCK)
     try:
         staging = Staging(directory, dimension, entries_per_shard)
         try:
@@ -95,34 +92,4 @@ def staging_area(memory: Path, dimension: int, entries_per_shard: int) -> Iterat
 
 def sweep_staging(memory: Path) -> None:
     """Delete the areas whose owners have died."""
-    try:
-        areas = list((memory / STAGING).iterdir())
-    except FileNotFoundError:
-        return
-    for area in areas:
-        try:
-            with open(area / LOCK, "r+b") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(area, ignore_errors=True)
-        except BlockingIOError:
-            continue  # its owner lives
-        except OSError:  # died before it had a lock, or while it was being deleted
-            shutil.rmtree(area, ignore_errors=True)
-
-
-def _claim(parent: Path) -> tuple[Path, BufferedWriter]:
-    """A new directory, and its lock. Tried again when a sweeping writer took it for a leftover."""
-    while True:
-        parent.mkdir(exist_ok=True)
-        directory = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
-        try:
-            lock = open(directory / LOCK, "xb")  # noqa: SIM115  (kept open as long as it is ours)
-        except FileNotFoundError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if (directory / LOCK).exists():
-                return directory, lock
-        except BlockingIOError:
-            pass
-        lock.close()
+    sweep(memory / STAGING, "", LOCK)

@@ -7,7 +7,6 @@ anywhere, hence not there.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import threading
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.errors import KsterError
+from kster.memory.claim import claim, sweep
 from kster.memory.database import Database, State
 from kster.memory.description import Description
 from kster.memory.failures import for_people, said
@@ -30,6 +30,7 @@ from kster.memory.spans import Spans
 from kster.memory.staging import Draft, Staging, staging_area, sweep_staging
 
 ENTRIES = "entries"
+WRITER_LOCK = "writer.lock"
 UNTOUCHED = "nothing was changed"
 
 
@@ -39,28 +40,36 @@ class Store:
     def __init__(self, directory: Path, description: Description, lock_timeout: float = 30.0) -> None:
         self.directory = directory
         self.description = description
-        self._lock = WriterLock(directory / "writer.lock", lock_timeout)
+        self._lock = WriterLock(directory / WRITER_LOCK, lock_timeout)
+        self._reading = threading.Lock()
         with for_people(directory):
             self._reader = Database(directory)
-            self._writer = Database(directory)
             self._reader.state()  # fails here rather than later when the file is no database of ours
-        self._reading = threading.Lock()
+        self._readers_opened = 1
+        self._writer: Database | None = None  # opened when first needed: one may read what one may not change
 
     @classmethod
     def create(cls, directory: Path, description: Description) -> None:
-        """Make an empty memory under another name and rename it: a crash leaves nothing half-made."""
+        """Make an empty memory under another name and rename it: a crash leaves nothing half-made.
+
+        What a creation that died has left beside it is deleted.
+        """
+        place = directory.resolve()
+        prefix = f".{place.name}.unfinished-"
         try:
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            making = directory.parent / f".{directory.name}-{os.getpid()}-{threading.get_ident()}"
-            making.mkdir()
+            place.parent.mkdir(parents=True, exist_ok=True)
+            sweep(place.parent, prefix, WRITER_LOCK)
+            making, lock = claim(place.parent, prefix, WRITER_LOCK)
             try:
                 _fill(making, description)
-                making.rename(directory)
-                sync_directory(directory.parent)
+                making.rename(place)
+                sync_directory(place.parent)
             except BaseException:
                 shutil.rmtree(making, ignore_errors=True)
                 raise
-        except (OSError, sqlite3.DatabaseError) as error:
+            finally:
+                lock.close()
+        except (OSError, sqlite3.Error) as error:
             raise KsterError(f"{directory}: cannot be created ({said(error)})") from error
 
     def files(self, epoch: int) -> EntryFiles:
@@ -69,15 +78,18 @@ class Store:
     def close(self) -> None:
         with self._reading:
             self._reader.close()
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
     # Reading -------------------------------------------------------------------------------------
 
     @contextmanager
     def reading(self) -> Iterator[Database]:
         """One consistent look at the database; short, since other readers of this process wait."""
-        with self._reading, for_people(self.directory), _transaction(self._reader, "BEGIN"):
-            yield self._reader
+        with self._reading, for_people(self.directory):
+            self._renew_reader()
+            with _transaction(self._reader, "BEGIN"):
+                yield self._reader
 
     @contextmanager
     def reading_apart(self) -> Iterator[Database]:
@@ -93,13 +105,24 @@ class Store:
     def data_version(self) -> int:
         """Changes after every commit, by whichever thread or process."""
         with self._reading, for_people(self.directory):
-            return self._reader.data_version()
+            self._renew_reader()
+            return self._readers_opened << 40 | self._reader.data_version()
+
+    def _renew_reader(self) -> None:
+        if self._reader.outdated:
+            self._reader.close()
+            self._reader = Database(self.directory)
+            self._readers_opened += 1
 
     def map_entries(self, state: State) -> MappedEntries:
         """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
         files = self.files(state.epoch)
         try:
             return MappedEntries(files, state.row_count)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise KsterError(f"{self.directory}: cannot be read ({said(error)})") from error
         except ValueError as error:  # shorter than recorded
             problems = "; ".join(files.problems(state.row_count))
             raise KsterError(f"{self.directory}: damaged ({problems}); restore it from a backup") from error
@@ -121,26 +144,28 @@ class Store:
         """
         with self._lock.held(patience), for_people(self.directory, UNTOUCHED):
             change: Change | None = None
+            database = self._open_writer()
             try:
-                with _transaction(self._writer, "BEGIN IMMEDIATE"):
-                    state = self._writer.state()
+                with _transaction(database, "BEGIN IMMEDIATE"):
+                    state = database.state()
                     self._sweep(state.epoch)
-                    change = Change(self._writer, self.files(state.epoch), state)
+                    change = Change(database, self.files(state.epoch), state)
                     yield change
                     change.finish()
             except BaseException:
                 # An interrupt can arrive just after the commit: only the database knows.
-                if change is not None and self._writer.state() == state:
+                if change is not None and database.state() == state:
                     change.undo()
                 raise
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the files without removed entries; returns the (segments, entries) dropped."""
         with self._lock.held(), for_people(self.directory, UNTOUCHED):
-            with _transaction(self._writer, "BEGIN IMMEDIATE"):
-                state = self._writer.state()
+            database = self._open_writer()
+            with _transaction(database, "BEGIN IMMEDIATE"):
+                state = database.state()
                 self._sweep(state.epoch)
-                spans = self._writer.spans()
+                spans = database.spans()
                 live = spans.where(spans.removed == 0)
                 if len(live) == len(spans):
                     return 0, 0
@@ -148,11 +173,17 @@ class Store:
                 files.create()
                 count, firsts = self._copy(self.map_entries(state), live, files)
                 sync_directory(self.directory / ENTRIES)
-                self._writer.drop_removed(firsts, state.generation + 1)
-                self._writer.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
+                database.drop_removed(firsts, state.generation + 1)
+                database.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
             self._sweep(state.epoch + 1)
-            self._writer.shrink()
+            database.shrink()
             return len(spans) - len(live), state.row_count - count
+
+    def _open_writer(self) -> Database:
+        """With the lock held."""
+        if self._writer is None:
+            self._writer = Database(self.directory)
+        return self._writer
 
     def _copy(self, old: MappedEntries, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
         """Copy live segments' entries; returns their number and each segment's (first row, id)."""

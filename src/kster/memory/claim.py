@@ -1,0 +1,56 @@
+"""Directories that belong to somebody who may die: who holds the lock on a file in it is alive.
+
+The operating system releases a lock when its holder dies, however it dies, so that others can tell what was
+left behind, and delete it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from io import BufferedWriter
+from pathlib import Path
+
+
+def claim(parent: Path, prefix: str, lock_name: str) -> tuple[Path, BufferedWriter]:
+    """A new directory and its lock, ours until that is closed.
+
+    Tried again when somebody who was sweeping took it for a leftover.
+    """
+    while True:
+        directory = parent / f"{prefix}{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            directory.mkdir()
+            lock = open(directory / lock_name, "xb")  # noqa: SIM115  (kept open as long as it is ours)
+        except (FileExistsError, FileNotFoundError):
+            if not parent.is_dir():
+                raise
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if (directory / lock_name).exists():
+                return directory, lock
+        except BlockingIOError:
+            pass
+        lock.close()
+
+
+def sweep(parent: Path, prefix: str, lock_name: str) -> None:
+    """Delete what dead owners left. Never raises: what cannot be deleted stays for the next one."""
+    try:
+        left = [path for path in parent.iterdir() if path.name.startswith(prefix)]
+    except OSError:
+        return
+    for directory in left:
+        try:
+            with open(directory / lock_name, "r+b") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(directory, ignore_errors=True)
+        except BlockingIOError:
+            continue  # its owner lives
+        except FileNotFoundError:  # died before it had a lock, or while it was being deleted
+            shutil.rmtree(directory, ignore_errors=True)
+        except OSError:
+            continue
