@@ -138,3 +138,12 @@ def test_mistakes_are_one_line(
 def test_a_memory_named_twice_is_a_mistake(kster: Call, filled_memory: Path) -> None:
     twice = ("--memory", filled_memory, "--memory", filled_memory)
     assert kster("translate", *twice, stdin="open the lid\n").is_mistake("are the same memory")
+
+
+def test_languages_may_be_repeated_but_not_contradict_the_memory(kster: Call, filled_memory: Path) -> None:
+    with_memory = ("translate", "--memory", filled_memory)
+    source, target = PAIRS[0]
+    done = kster(*with_memory, "--source-lang", "en", "--target-lang", "de-DE", stdin=source)
+    assert done.lines == [target]
+    assert kster(*with_memory, "--target-lang", "fr", stdin=source).is_mistake("target language 'fr'")
+    assert kster(*with_memory, "--source-lang", "de", stdin=source).is_mistake("are en → de")

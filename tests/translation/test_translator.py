@@ -217,3 +217,49 @@ def test_a_memory_alone_is_enough(taught_marian: Path, tmp_path: Path) -> None:
     with Memory.create(tmp_path / "memory", str(taught_marian)) as memory:
         memory.add(*NEW)
     assert texts(Translator(memory=tmp_path / "memory").translate([NEW[0]])) == [NEW[1]]
+
+
+def test_a_memory_alone_is_enough_by_its_directory_and_languages_must_not_contradict_it(
+    taught_m2m100: Path, tmp_path: Path
+) -> None:
+    model = BaseModel.load(taught_m2m100, source_lang="en", target_lang="de")
+    with Memory.create(tmp_path / "memory", model) as memory:
+        memory.add(*NEW)
+    same = Translator(memory=tmp_path / "memory", source_lang="en-GB", target_lang="DE")
+    assert texts(same.translate([NEW[0]])) == [NEW[1]]
+    with pytest.raises(KsterError, match=r"target language 'fr': the examples of .* are en → de"):
+        Translator(memory=tmp_path / "memory", target_lang="fr")
+    with pytest.raises(KsterError, match=r"source language 'de': the examples of .* are en → de"):
+        Translator(taught_m2m100, tmp_path / "memory", source_lang="de")
+
+
+def test_a_call_takes_the_directory_of_a_memory(
+    translator: Translator, memory: Memory, tmp_path: Path
+) -> None:
+    memory.add(*NEW)
+    for path in (memory.directory, str(memory.directory)):
+        assert texts(translator.translate([NEW[0]], memory=path)) == [NEW[1]]
+        assert translator.score([NEW[0]], [NEW[1]], memory=path) == translator.score(
+            [NEW[0]], [NEW[1]], memory=memory
+        )
+        resolved = translator.resolve("knn", path)
+        assert resolved is not None
+        assert resolved.origin == "default"
+    with pytest.raises(KsterError, match="no such memory"):
+        translator.translate([NEW[0]], memory=tmp_path / "nowhere")
+
+
+def test_explanations_and_scores_are_the_same_for_one_sentence_and_for_many(
+    translator: Translator, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add_many([Pair(s, t) for s, t in zip(ENGLISH[:4], GERMAN[:4], strict=True)])
+    lines = ["", *ENGLISH, NEW[0]]
+    together = translator.translate(lines, memory=memory, explain=True)
+    scores = translator.score(ENGLISH, GERMAN, memory=memory)
+    monkeypatch.setattr("kster.translation.explanation.TOKENS_AT_ONCE", 1)  # a search for each sentence
+    for one, other in zip(together, translator.translate(lines, memory=memory, explain=True), strict=True):
+        assert [token.token for token in one.tokens or ()] == [token.token for token in other.tokens or ()]
+        for ours, theirs in zip(one.tokens or (), other.tokens or (), strict=True):
+            assert ours.probability == pytest.approx(theirs.probability, abs=1e-5)
+            assert [example.position for example in ours.examples] == [e.position for e in theirs.examples]
+    assert scores == pytest.approx(translator.score(ENGLISH, GERMAN, memory=memory), abs=1e-4)

@@ -29,14 +29,18 @@ def open_memory(directory: Path) -> Memory:
     return Memory.open(directory)
 
 
-def open_with_model(directory: Path, model: str | None = None, device: str = "auto") -> Memory:
+def open_with_model(
+    directory: Path,
+    model: str | None = None,
+    device: str = "auto",
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+) -> Memory:
     """A memory and the model that made it, found where the memory says or where `model` says."""
     from kster.memory import Memory
+    from kster.translation.opening import model_of
 
-    with Memory.open(directory) as memory:
-        description = memory.description
-    name = model or description.model_location(directory)
-    loaded = load_model(name, device, description.source_lang, description.target_lang)
+    loaded = model_of(directory, model, device=device, source_lang=source_lang, target_lang=target_lang)
     return Memory.open(directory, loaded)
 
 
@@ -55,7 +59,7 @@ def open_translator(
         if model is None:
             raise KsterError("nothing to translate with: give --memory DIR or --model MODEL")
         return Translator(load_model(model, device, source_lang, target_lang))
-    first = open_with_model(memories[0], model, device)
+    first = open_with_model(memories[0], model, device, source_lang, target_lang)
     opened = [first, *(Memory.open(directory, first.model) for directory in memories[1:])]
     memory: Memory | MemoryGroup = first if len(opened) == 1 else MemoryGroup(opened)
     return Translator(first.model, memory)

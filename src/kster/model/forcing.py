@@ -6,9 +6,9 @@ block's feed-forward network), the token itself, and what the base model thought
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,11 @@ class ForcedSentence:
     log_normaliser: Tensor  # (n,) float32: log Σ_v exp(logit_v)
     mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
     max_log_prob: Tensor  # (n,) float32: log p_m of the model's own favourite
+
+    @classmethod
+    def join(cls, sentences: Sequence[ForcedSentence]) -> ForcedSentence:
+        """The tokens of several sentences, one after the other."""
+        return cls(*(torch.cat([getattr(one, field.name) for one in sentences]) for field in fields(cls)))
 
 
 class Tap:

@@ -6,7 +6,10 @@ looked up again. The numbers are those the search saw, to floating-point toleran
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import islice
 from typing import Any
 
 import torch
@@ -18,6 +21,8 @@ from kster.model.forcing import ForcedSentence, force_tokens
 from kster.smoothing import Smoother, Smoothing
 from kster.smoothing.example_distribution import log_example_prob_of
 from kster.translation.predictor import Searchable
+
+TOKENS_AT_ONCE = 2048  # searched together; 16 keys of each, d = 512, are 32 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +71,48 @@ def explain(
 ) -> list[list[TokenExplanation]]:
     """Explain tokenised translations (targets end with eos), one list of tokens each."""
     explained = []
-    for forced in force_tokens(model, sources, targets):
-        smoothed = (
-            None if smoother is None or memory is None else smooth_forced(model, forced, memory, smoother)
-        )
-        if smoothed is None or memory is None:
-            explained.append(_base_tokens(model, forced))
+    for group in grouped(force_tokens(model, sources, targets)):
+        states = ForcedSentence.join(group)
+        if memory is None or smoother is None:
+            tokens = _base_tokens(model, states)
         else:
-            explained.append(_smoothed_tokens(model, forced, memory, *smoothed))
+            tokens = _smoothed_tokens(model, states, memory, *smooth_forced(model, states, memory, smoother))
+        waiting = iter(tokens)
+        explained += [list(islice(waiting, len(sentence.tokens))) for sentence in group]
     return explained
+
+
+def score_forced(
+    model: BaseModel, forced: Iterable[ForcedSentence], memory: Searchable | None, smoother: Smoother | None
+) -> Iterator[float]:
+    """log p of each sentence."""
+    for group in grouped(forced):
+        if memory is None or smoother is None:
+            log_probs = [sentence.log_probs for sentence in group]
+        else:
+            states = ForcedSentence.join(group)
+            together = smooth_forced(model, states, memory, smoother)[2].cpu()
+            log_probs = list(together.split([len(sentence.tokens) for sentence in group]))
+        yield from (own.sum().item() for own in log_probs)
+
+
+def grouped(forced: Iterable[ForcedSentence]) -> Iterator[list[ForcedSentence]]:
+    """Sentences together until they have TOKENS_AT_ONCE tokens: one search is faster than many."""
+    group: list[ForcedSentence] = []
+    for sentence in forced:
+        group.append(sentence)
+        if sum(len(one.tokens) for one in group) >= TOKENS_AT_ONCE:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 @torch.inference_mode()
 def smooth_forced(
     model: BaseModel, forced: ForcedSentence, memory: Searchable, smoother: Smoother
 ) -> tuple[Neighbours, Smoothing, Tensor]:
-    """Look up every state of a forced sentence; also returns log p of its tokens, (n,)."""
+    """Look up every state of forced sentences; also returns log p of their tokens, (n,)."""
     device = model.device
     queries, gold = forced.keys.to(device), forced.tokens.to(device).long()
     neighbours = memory.search(queries, smoother.k)
@@ -111,48 +142,41 @@ def _smoothed_tokens(
     log_probs: Tensor,
 ) -> list[TokenExplanation]:
     gold = forced.tokens.to(neighbours.values)
-    example = log_example_prob_of(gold, smoothing.log_weights, neighbours.values).exp().tolist()
-    found = neighbours.ids >= 0  # (n, k)
-    origins = iter(memory.provenance(neighbours.ids[found]))
-    tokens = []
-    for i, token in enumerate(forced.tokens.tolist()):
-        examples = _examples(model, neighbours, smoothing, i, found, origins)
-        tokens.append(
-            TokenExplanation(
-                token=model.token_text(token),
-                probability=log_probs[i].exp().item(),
-                base_probability=forced.log_probs[i].exp().item(),
-                example_probability=example[i],
-                mixing_weight=smoothing.mixing_weight[i].item(),
-                bandwidth=smoothing.bandwidth[i].item(),
-                examples=examples,
-            )
-        )
-    return tokens
+    example = log_example_prob_of(gold, smoothing.log_weights, neighbours.values)  # (n,)
+    columns = (
+        log_probs.exp(),
+        forced.log_probs.exp(),
+        example.exp(),
+        smoothing.mixing_weight,
+        smoothing.bandwidth,
+    )
+    texts = map(model.token_text, forced.tokens.tolist())
+    numbers = (column.tolist() for column in columns)
+    rows = zip(texts, *numbers, _examples(model, memory, neighbours, smoothing), strict=True)
+    return [TokenExplanation(*row) for row in rows]
 
 
 def _examples(
-    model: BaseModel,
-    neighbours: Neighbours,
-    smoothing: Smoothing,
-    row: int,
-    found: Tensor,
-    origins: Any,
-) -> tuple[Example, ...]:
-    """The examples of one row; `origins` yields the provenance of all found neighbours in order."""
-    examples = []
-    for j in found[row].nonzero()[:, 0].tolist():
-        origin: Provenance = next(origins)
-        examples.append(
-            Example(
-                segment=origin.segment.id,
-                source=origin.segment.source,
-                target=origin.segment.target,
-                position=origin.position,
-                token=model.token_text(int(neighbours.values[row, j])),
-                distance=neighbours.distances[row, j].item(),
-                weight=smoothing.log_weights[row, j].exp().item(),
-                memory=origin.memory,
-            )
+    model: BaseModel, memory: Searchable, neighbours: Neighbours, smoothing: Smoothing
+) -> list[tuple[Example, ...]]:
+    """The examples of every row, nearest first."""
+    found = neighbours.ids >= 0  # (n, k)
+    origins: list[Provenance] = memory.provenance(neighbours.ids[found])
+    columns = (neighbours.values, neighbours.distances, smoothing.log_weights.exp())
+    text_of = cache(model.token_text)  # tokens come back
+    flat = iter(
+        Example(
+            segment=origin.segment.id,
+            source=origin.segment.source,
+            target=origin.segment.target,
+            position=origin.position,
+            token=text_of(token),
+            distance=distance,
+            weight=weight,
+            memory=origin.memory,
         )
-    return tuple(examples)
+        for origin, token, distance, weight in zip(
+            origins, *(column[found].tolist() for column in columns), strict=True
+        )
+    )
+    return [tuple(islice(flat, count)) for count in found.sum(dim=-1).tolist()]

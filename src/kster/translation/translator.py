@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
-from kster.memory import Memory, MemoryGroup
+from kster.memory import Memory
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, Predict, beam_search
-from kster.translation.explanation import TokenExplanation, explain, smooth_forced
+from kster.translation.explanation import TokenExplanation, explain, score_forced
+from kster.translation.opening import NamedMemory, OpenMemory, members, model_of, opened
 from kster.translation.predictor import (
     Method,
     base_predictor,
@@ -78,7 +79,7 @@ class Translator:
     def __init__(
         self,
         model: BaseModel | str | Path | None = None,
-        memory: Memory | MemoryGroup | str | Path | None = None,
+        memory: NamedMemory | None = None,
         *,
         device: str = "auto",
         source_lang: str | None = None,
@@ -86,19 +87,16 @@ class Translator:
     ) -> None:
         if model is None and memory is None:
             raise KsterError("a translator needs a model or a memory")
-        if model is None and isinstance(memory, str | Path):
-            with Memory.open(memory) as looked_into:
-                description = looked_into.description
-            model = description.model_location(Path(memory))
-            source_lang, target_lang = description.source_lang, description.target_lang
+        if isinstance(memory, str | Path) and not isinstance(model, BaseModel):
+            model = model_of(memory, model, device=device, source_lang=source_lang, target_lang=target_lang)
         if isinstance(model, str | Path):
             model = BaseModel.load(model, device=device, source_lang=source_lang, target_lang=target_lang)
-        opened = Memory.open(memory, model) if isinstance(memory, str | Path) else memory
-        self.model: BaseModel = model if model is not None else opened.model  # type: ignore[union-attr]
-        self.memory = opened
-        if opened is not None:
-            require_same_model(self.model, opened)
-        self._decoder = StepDecoder(self.model)
+        own = Memory.open(memory, model) if isinstance(memory, str | Path) else memory
+        self.model: BaseModel = model if model is not None else own.model  # type: ignore[union-attr]
+        self.memory = own
+        if own is not None:
+            require_same_model(self.model, own)
+        self.decoder = StepDecoder(self.model)
 
     # Translating -------------------------------------------------------------------------------------
 
@@ -106,7 +104,7 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
-        memory: Memory | MemoryGroup | None = None,
+        memory: NamedMemory | None = None,
         method: Method | None = None,
         smoother: Smoother | None = None,
         beam: int = 4,
@@ -118,7 +116,8 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts, in order.
 
-        memory: searched instead of the translator's own. method: "base", "knn" or "kster"; by default
+        memory: searched instead of the translator's own; a directory is opened for this call alone, so open a
+        `Memory` to use it often. method: "base", "knn" or "kster"; by default
         "kster" with a memory and "base" without. smoother: used instead of the one the method resolves to.
         Empty lines stay empty, line breaks stay, a line too long for the model is cut at sentence ends
         with a warning. progress: called with the number of pieces done.
@@ -127,24 +126,23 @@ class Translator:
             raise TypeError("texts is a list of strings; for one text pass [text]")
         if not 1 <= n_best <= beam:
             raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: 1 ≤ n_best ≤ beam")
-        memory, smoother = self._choose(memory, method, smoother)
         texts = [_without_surrogates(text) for text in texts]
-        split = [self._split(text, memory) for text in texts]
-        if any(_was_cut(text, pieces) for text, (pieces, _) in zip(texts, split, strict=True)):
-            log.warning("some lines are longer than %d tokens and were cut into sentences", self._longest)
-        pieces = [piece.text for parts, _ in split for piece in parts]
-        outputs = iter(
-            self._translate_pieces(
-                pieces,
-                memory=memory,
+        with opened(memory, self.model) as given:
+            chosen, smoother = self._choose(given, method, smoother)
+            split = [self._split(text, chosen) for text in texts]
+            if any(_was_cut(text, pieces) for text, (pieces, _) in zip(texts, split, strict=True)):
+                log.warning("some lines are longer than %d tokens and were cut into sentences", self._longest)
+            outputs = self._translate_pieces(
+                [piece.text for parts, _ in split for piece in parts],
+                memory=chosen,
                 smoother=smoother,
                 settings=_Settings(beam, length_penalty, n_best, explain),
                 batch_sentences=batch_sentences,
                 progress=progress,
             )
-        )
+        waiting = iter(outputs)
         return [
-            _assemble(text, parts, tail, outputs, explain)
+            _assemble(text, parts, tail, waiting, explain)
             for text, (parts, tail) in zip(texts, split, strict=True)
         ]
 
@@ -153,32 +151,28 @@ class Translator:
         sources: Sequence[str],
         targets: Sequence[str],
         *,
-        memory: Memory | MemoryGroup | None = None,
+        memory: NamedMemory | None = None,
         method: Method | None = None,
         smoother: Smoother | None = None,
     ) -> list[float]:
         """log p(target | source) of given translations, end of sentence included, under a method."""
         if len(sources) != len(targets):
             raise KsterError(f"{len(sources)} sources but {len(targets)} targets; they must pair up")
-        memory, smoother = self._choose(memory, method, smoother)
-        scores = []
-        for forced in self.model.force_decode(zip(sources, targets, strict=True)):
-            if memory is None or smoother is None:
-                scores.append(forced.log_probs.sum().item())
-            else:
-                scores.append(smooth_forced(self.model, forced, memory, smoother)[2].sum().item())
-        return scores
+        with opened(memory, self.model) as given:
+            chosen, smoother = self._choose(given, method, smoother)
+            forced = self.model.force_decode(zip(sources, targets, strict=True))
+            return list(score_forced(self.model, forced, chosen, smoother))
 
-    def resolve(self, method: Method, memory: Memory | MemoryGroup | None = None) -> ResolvedSmoother | None:
+    def resolve(self, method: Method, memory: NamedMemory | None = None) -> ResolvedSmoother | None:
         """The smoother a method would use, and where it comes from; None for "base" and without a memory."""
-        memory = memory or self.memory
-        if method == "base" or memory is None:
-            return None
-        return resolve_smoother(method, [member.directory for member in _members(memory)], self.model)
+        with opened(memory or self.memory, self.model) as given:
+            if method == "base" or given is None:
+                return None
+            return resolve_smoother(method, [member.directory for member in members(given)], self.model)
 
     def _choose(
-        self, memory: Memory | MemoryGroup | None, method: Method | None, smoother: Smoother | None
-    ) -> tuple[Memory | MemoryGroup | None, Smoother | None]:
+        self, memory: OpenMemory | None, method: Method | None, smoother: Smoother | None
+    ) -> tuple[OpenMemory | None, Smoother | None]:
         """The memory and smoother of a call; both None for base translation and for an empty memory."""
         if memory is not None:
             require_same_model(self.model, memory)
@@ -204,10 +198,10 @@ class Translator:
         # Even a short text has to be asked: some tokenizers write one character as dozens of tokens.
         return len(self.model.tokenise_source([text])[0]) <= self._longest
 
-    def _split(self, text: str, memory: Memory | MemoryGroup | None) -> tuple[list[Piece], str]:
+    def _split(self, text: str, memory: OpenMemory | None) -> tuple[list[Piece], str]:
         """The pieces of a text; but one that the memory holds as a whole is translated as a whole."""
         pieces, tail = split_text(text, self._fits)
-        if len(pieces) > 1 and any(member.find_text(source=text) for member in _members(memory)):
+        if len(pieces) > 1 and any(member.find_text(source=text) for member in members(memory)):
             return [Piece("", text)], ""
         return pieces, tail
 
@@ -215,7 +209,7 @@ class Translator:
         self,
         pieces: list[str],
         *,
-        memory: Memory | MemoryGroup | None,
+        memory: OpenMemory | None,
         smoother: Smoother | None,
         settings: _Settings,
         batch_sentences: int | None,
@@ -248,7 +242,7 @@ class Translator:
         self, sources: list[list[int]], predict: Predict, settings: _Settings
     ) -> list[list[Hypothesis]]:
         return beam_search(
-            self._decoder,
+            self.decoder,
             sources,
             predict,
             beam=settings.beam,
@@ -268,12 +262,6 @@ class _Settings:
     length_penalty: float
     n_best: int
     explain: bool
-
-
-def _members(memory: Memory | MemoryGroup | None) -> Sequence[Memory]:
-    if isinstance(memory, MemoryGroup):
-        return memory.memories
-    return [] if memory is None else [memory]
 
 
 def _without_surrogates(text: str) -> str:
