@@ -57,7 +57,7 @@ def test_fitted_memory_says_so_and_translates_with_its_fit(
     )
     assert report["dev_origin"] == "given"
     info = kster("memory", "info", memory)
-    assert re.search(r"fitted +yes \(gaussian kernel\)", info.out)
+    assert re.search(r"fitted +just now on 30 segments \(gaussian kernel\); unchanged since", info.out)
     assert json.loads(kster("memory", "info", memory, "--json").out)["fit"]["settings"]["k"] == 4
     assert kster("translate", "--memory", memory, stdin=PAIRS[4][0]).out == PAIRS[4][1] + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,22 @@ def test_compact_drops_what_was_removed(kster: Call, memory: Path) -> None:
     report = json.loads(kster("memory", "compact", memory, "--json").out)
     assert report["segments_dropped"] == 10
     assert kster("memory", "compact", memory).out == "dropped 0 removed segments, freed 0 B\n"
+
+
+@pytest.mark.parametrize(
+    ("hours", "age"), [(0, "just now"), (0.5, "30 minutes ago"), (1, "1 hour ago"), (49, "2 days ago")]
+)
+def test_info_says_how_old_a_fit_is(kster: Call, memory: Path, hours: float, age: str) -> None:
+    kster("memory", "remove", memory, 1, 2)
+    kster("memory", "add", memory, "a new line", "eine neue Zeile")
+    finished = (datetime.now(UTC) - timedelta(hours=hours)).isoformat(timespec="seconds")
+    (memory / "smoother").mkdir()
+    (memory / "smoother" / "smoother.json").write_text("{}")
+    fit = {"finished": finished, "memory_segments": 30, "newest_segment": 30}
+    (memory / "smoother" / "fit.json").write_text(json.dumps(fit))
+    assert f"{age} on 30 segments; 1 added and 2 removed since" in kster("memory", "info", memory).out
+    since = json.loads(kster("memory", "info", memory, "--json").out)["since_fit"]
+    assert since == {"finished": finished, "segments": 30, "added": 1, "removed": 2}
 
 
 def test_verify_finds_damage_and_says_so_by_its_status(kster: Call, memory: Path) -> None:

@@ -17,7 +17,7 @@ from speller import Speller
 
 from kster import KsterError
 from kster.formats import Pair, Rejection
-from kster.memory import Memory
+from kster.memory import Memory, SinceFit
 from kster.memory.importing import checked_drafts
 
 # Opening ---------------------------------------------------------------------------------------------
@@ -186,6 +186,28 @@ def test_info_counts_what_there_is(memory: Memory, speller: Speller) -> None:
         (smoother / name).write_text('{"segments": 8}')
     info = memory.info()
     assert (info.fitted, info.tuned, info.fit) == (True, True, {"segments": 8})
+    assert info.since_fit is None  # it does not say when it was made
+
+
+def test_info_says_what_has_changed_since_the_fit(memory: Memory) -> None:
+    memory.import_pairs(Pair(f"s{i}", f"t{i}") for i in range(10))
+    memory.remove([10])
+    entries = memory.entries()
+    assert (entries.segment_count, entries.newest_segment) == (9, 9)
+    fit = {"finished": "2026-01-02T03:04:05+00:00", "memory_segments": 9, "newest_segment": 9}
+    smoother = memory.directory / "smoother"
+    smoother.mkdir()
+    (smoother / "smoother.json").write_text("{}")
+    (smoother / "fit.json").write_text(json.dumps(fit))
+    assert memory.info().since_fit == SinceFit(fit["finished"], 9, added=0, removed=0)
+    memory.remove([1, 2, 3])
+    memory.add("late", "spät")
+    memory.remove(memory.add("later", "später").id)
+    for _ in range(2):
+        assert memory.info().since_fit == SinceFit(fit["finished"], 9, added=1, removed=3)
+        memory.compact()
+    (smoother / "fit.json").write_text(json.dumps({**fit, "newest_segment": "9"}))
+    assert memory.info().since_fit is None
 
 
 # Verifying and compacting ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -247,7 +248,29 @@ def _fit_status(found: MemoryInfo) -> str:
     if not found.fitted:
         return "no (used with its model's default smoother, or safe kNN-MT)"
     kernel = ((found.fit or {}).get("settings") or {}).get("kernel")
-    return f"yes ({kernel} kernel)" if kernel else "yes"
+    how = f" ({kernel} kernel)" if kernel else ""
+    since = found.since_fit
+    if since is None:
+        return f"yes{how}"
+    changes = [
+        f"{number:,} {what}"
+        for number, what in ((since.added, "added"), (since.removed, "removed"))
+        if number
+    ]
+    later = f"; {' and '.join(changes)} since" if changes else "; unchanged since"
+    return f"{_ago(since.finished)} on {_count(since.segments, 'segment')}{how}{later}"
+
+
+def _ago(then: str) -> str:
+    """then: ISO 8601, with its time zone."""
+    try:
+        seconds = (datetime.now(UTC) - datetime.fromisoformat(then)).total_seconds()
+    except (ValueError, TypeError):
+        return f"at {then}"
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            return f"{_count(int(seconds // length), unit)} ago"
+    return "just now"
 
 
 def _count(number: int, noun: str) -> str:

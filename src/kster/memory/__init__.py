@@ -5,7 +5,7 @@ from kster.memory.group import MemoryGroup
 from kster.memory.key_maker import ForcedKeys, KeyMaker
 from kster.memory.memory import Memory
 from kster.memory.neighbours import Neighbours
-from kster.memory.report import CompactReport, ImportReport, MemoryInfo
+from kster.memory.report import CompactReport, ImportReport, MemoryInfo, SinceFit
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
 
@@ -22,4 +22,5 @@ __all__ = [
     "Provenance",
     "SearchSettings",
     "Segment",
+    "SinceFit",
 ]

@@ -137,6 +137,11 @@ class Database:
         live, total = self.execute("SELECT TOTAL(removed = 0), COUNT(*) FROM segments").fetchone()
         return int(live), total - int(live)
 
+    def counts_around(self, id: int) -> tuple[int, int]:
+        """Live segments up to this id, and after it."""
+        statement = "SELECT COUNT(*) FILTER (WHERE id <= ?1), COUNT(*) FILTER (WHERE id > ?1) FROM segments "
+        return self.execute(statement + "WHERE removed = 0", (max(-1, min(id, LARGEST)),)).fetchone()
+
     def count(self, query: str | None) -> int:
         where, parameters = _filter(query)
         return self.execute(f"SELECT COUNT(*) FROM segments WHERE {where}", parameters).fetchone()[0]

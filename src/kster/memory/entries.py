@@ -28,6 +28,15 @@ class Entries:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def segment_count(self) -> int:
+        return len(self.segment_ids.unique_consecutive())
+
+    @property
+    def newest_segment(self) -> int:
+        """The id of the segment that was added last; 0 when there is none."""
+        return int(self.segment_ids[-1]) if len(self) else 0
+
     def keys_of(self, ids: Tensor) -> Tensor:
         """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where there is no such entry."""
         return keys_of(self.snapshot, ids)

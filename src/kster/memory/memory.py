@@ -19,7 +19,7 @@ from kster.memory.importing import CHUNK, add_all, replace_unit, require_flawles
 from kster.memory.key_maker import KeyMaker
 from kster.memory.neighbours import Neighbours
 from kster.memory.reader import Reader
-from kster.memory.report import CompactReport, ImportReport, MemoryInfo, bytes_under, fit_status
+from kster.memory.report import CompactReport, ImportReport, MemoryInfo, bytes_under, fit_status, since_fit
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
 from kster.memory.store import Store
@@ -326,10 +326,11 @@ class Memory:
         return CompactReport(segments, entries, max(0, before - bytes_under(self.directory)))
 
     def info(self) -> MemoryInfo:
-        with self._store.reading() as database:
-            live, removed = database.counts()
         description = self.description
         fitted, tuned, fit = fit_status(self.directory / "smoother")
+        with self._store.reading_apart() as database:
+            live, removed = database.counts()
+            changes = since_fit(fit, database)
         return MemoryInfo(
             directory=str(self.directory),
             segments=live,
@@ -347,6 +348,7 @@ class Memory:
             fitted=fitted,
             tuned=tuned,
             fit=fit,
+            since_fit=changes,
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kster.formats import Rejection
+from kster.memory.database import Database
 
 
 @dataclass(slots=True)
@@ -28,6 +29,16 @@ class CompactReport:
     segments_dropped: int
     entries_dropped: int
     bytes_freed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SinceFit:
+    """How a memory has changed since its smoother was fitted."""
+
+    finished: str  # when that was, ISO 8601, UTC
+    segments: int  # the memory had then
+    added: int
+    removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class MemoryInfo:
     fitted: bool  # whether the memory has a smoother of its own
     tuned: bool  # whether it has kNN-MT settings of its own
     fit: dict[str, Any] | None  # the report of its fit, which says what it was fitted on
+    since_fit: SinceFit | None  # None without a fit, or with one that does not say when it was made
 
 
 def fit_status(smoother: Path) -> tuple[bool, bool, dict[str, Any] | None]:
@@ -63,6 +75,17 @@ def fit_status(smoother: Path) -> tuple[bool, bool, dict[str, Any] | None]:
     except (OSError, ValueError):
         report = None
     return fitted, tuned, report if fitted and isinstance(report, dict) else None
+
+
+def since_fit(fit: dict[str, Any] | None, database: Database) -> SinceFit | None:
+    """fit: the report of the fit, as `fit_status` gives it."""
+    finished, segments, newest = (
+        (fit or {}).get(n) for n in ("finished", "memory_segments", "newest_segment")
+    )
+    if not (isinstance(finished, str) and isinstance(segments, int) and isinstance(newest, int)):
+        return None
+    kept, added = database.counts_around(newest)
+    return SinceFit(finished, segments, added, removed=max(0, segments - kept))
 
 
 def bytes_under(directory: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,10 @@ def fit(
         seed=settings.seed,
         model=model.name,
         fingerprint=model.fingerprint,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
         memory_entries=len(entries),
+        memory_segments=entries.segment_count,
+        newest_segment=entries.newest_segment,
         train_tokens=sum(len(source.cache) for source in train),
         train_segments=len(split.train),
         empty_slots=_empty_slots(train[0].cache, settings),

@@ -65,7 +65,10 @@ class FitReport:
     seed: int
     model: str
     fingerprint: str
+    finished: str  # ISO 8601, UTC
     memory_entries: int
+    memory_segments: int
+    newest_segment: int  # its id; what was added to the memory since has a larger one
     train_tokens: int
     train_segments: int
     empty_slots: float  # share of the k neighbour slots that dropout left without a neighbour
