@@ -7,7 +7,7 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SERVED_MEMORY := kster-data/ombravella
+SERVED_MEMORIES := kster-data/ombravella kster-data/ombravella-de-en
 
 .PHONY: install demo serve test test-slow test-gpu lint format clean
 
@@ -21,16 +21,21 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/python examples/demo.py
 
-serve: install $(SERVED_MEMORY)
-	$(BIN)/kster serve --model models/en-de --model models/de-en --memory $(SERVED_MEMORY) --data kster-data
+serve: install $(SERVED_MEMORIES)
+	$(BIN)/kster serve --model models/en-de --model models/de-en $(SERVED_MEMORIES:%=--memory %) --data kster-data
 
-$(SERVED_MEMORY): | install
+# The example memory in both directions, fitted: a minute or two each, the first time only.
+kster-data/ombravella: SERVED_MODEL := models/en-de
+kster-data/ombravella-de-en: SERVED_MODEL := models/de-en
+$(SERVED_MEMORIES): | install
 	rm -rf $@.new
-	$(BIN)/kster memory create $@.new --model models/en-de
+	$(BIN)/kster memory create $@.new --model $(SERVED_MODEL)
 	$(BIN)/kster memory import $@.new examples/ombravella.tmx
+	$(BIN)/kster fit $@.new
 	mv $@.new $@
 
 test: lint
+	tests/page/chromium.sh
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 test-slow: install

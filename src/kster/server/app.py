@@ -6,13 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
 
 from kster import __version__
 from kster.server import (
@@ -27,19 +25,10 @@ from kster.server import (
 from kster.server.context import principal_of
 from kster.server.engine import Engine
 from kster.server.gate import Gate
+from kster.server.pages import add_pages
 from kster.server.settings import ServerSettings
 
-PAGE = Path(__file__).parent / "page"
 THREADS = 64
-POLICY = (
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-)
-PLACEHOLDER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>KSTER</title>
-<h1>KSTER</h1><p>The server is running. It speaks:</p><ul>
-<li>LibreTranslate's API at <code>/</code> (<code>/translate</code>, <code>/languages</code>, …)</li>
-<li>ModernMT's API at <code>/mmt</code></li>
-<li>its own API at <code>/v1</code>: see <a href="/docs">/docs</a></li></ul></html>"""
 
 
 def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAPI:
@@ -58,13 +47,15 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
         version=__version__,
         description="Machine translation that adapts to your examples the moment you add them.",
         lifespan=life,
+        docs_url=None,  # FastAPI's own pages load scripts from elsewhere
+        redoc_url=None,
     )
     app.state.engine = working
     errors.install(app)
     apis = (libretranslate, file_translation, modernmt, v1_translate, v1_memories, v1_jobs)
     for api in apis:
         app.include_router(api.router)
-    _add_page(app)
+    add_pages(app)
     _add_metrics(app)
     if settings.cors_origins:
         app.add_middleware(
@@ -72,19 +63,6 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
         )
     app.add_middleware(Gate, settings=settings)
     return app
-
-
-def _add_page(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        index = PAGE / "index.html"
-        headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
-        if index.is_file():
-            return FileResponse(index, headers=headers)
-        return HTMLResponse(PLACEHOLDER, headers=headers)
-
-    if PAGE.is_dir():
-        app.mount("/page", StaticFiles(directory=PAGE), name="page")
 
 
 def _add_metrics(app: FastAPI) -> None:

@@ -26,7 +26,8 @@ export function setUpDrawer() {
   on("ready", follow);
   drawer.addEventListener("close", () => {
     if (routeOf(location.hash)) history.replaceState(null, "", "#/");
-    document.body.append(byId("notices")); // which may have been shown inside
+    document.body.append(byId("notices")); // which are shown inside while it is open
+    byId("drawer-content").replaceChildren();
     (opener?.isConnected ? opener : byId("source-text")).focus();
   });
   drawer.addEventListener("click", (event) => {
@@ -69,7 +70,7 @@ async function follow() {
 function show({ title, back, body }) {
   const heading = element("h2", { tabindex: "-1" }, title);
   const close = element("button", { type: "button", class: "button quiet", "aria-label": "Close", click: () => drawer.close() }, "✕");
-  drawer.replaceChildren(
+  byId("drawer-content").replaceChildren(
     element("header", { class: "drawer-head" },
       back && element("a", { class: "button quiet", href: back, "aria-label": "Back" }, "‹"), heading, close),
     element("div", { class: "drawer-body" }, body));

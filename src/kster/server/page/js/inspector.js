@@ -7,6 +7,8 @@ import { wordOf } from "./words.js";
 const card = byId("inspector");
 const SHOWN_AFTER = 120; // milliseconds of pointing
 const HIDDEN_AFTER = 280; // time enough to move from the word to the card
+const ENOUGH = 360; // pixels of height that are worth opening downwards for
+const HIGHEST = 560;
 const FAINT = 0.005; // an example that weighs less is not worth a line
 
 let anchor = null; // the word that is shown
@@ -34,7 +36,7 @@ export function setUpInspector(place) {
     if ((event.key === "Enter" || event.key === " ") && event.target.matches(".word")) {
       event.preventDefault();
       open(event.target, true);
-      card.querySelector(".example, .close").focus();
+      (card.querySelector("a.example") ?? card.querySelector(".close")).focus();
     }
   });
 
@@ -64,11 +66,9 @@ function open(word, pin = false) {
   anchor?.setAttribute("aria-expanded", "false");
   anchor = word;
   word.setAttribute("aria-expanded", "true");
-  const tokens = wordOf.get(word).tokens;
-  const weights = tokens.map((token) => token.mixing_weight);
-  show(wordOf.get(word), weights.indexOf(Math.max(...weights)));
   card.hidden = false;
   card.scrollTop = 0;
+  show(wordOf.get(word), decisivePiece(wordOf.get(word)));
   beside(word);
 }
 
@@ -97,18 +97,23 @@ function stayInside(event) {
   }
 }
 
-/** Below the word, or above where there is no room. Small screens have it at the bottom (inspector.css). */
+/** Below the word, or above where there is more room. Small screens have it at the bottom (inspector.css). */
 function beside(word) {
-  const [first] = word.getClientRects();
-  if (!first) return;
+  const [line] = word.getClientRects();
+  if (!line) return;
   const gap = 8;
-  const left = Math.min(Math.max(gap, first.left - 20), innerWidth - card.offsetWidth - gap);
-  const below = first.bottom + gap;
-  const fits = below + card.offsetHeight < innerHeight - gap;
-  const top = fits ? below : Math.max(gap, first.top - gap - card.offsetHeight);
+  const below = innerHeight - line.bottom - 2 * gap;
+  const above = line.top - 2 * gap;
+  const fitsBelow = below >= Math.min(card.scrollHeight, ENOUGH) || below >= above;
+  const height = Math.min(card.scrollHeight + 2, fitsBelow ? below : above, HIGHEST);
+  const left = Math.min(Math.max(gap, line.left - 20), innerWidth - card.offsetWidth - gap);
   card.style.setProperty("left", `${left}px`);
-  card.style.setProperty("top", `${fits || first.top > card.offsetHeight ? top : below}px`);
+  card.style.setProperty("top", `${fitsBelow ? line.bottom + gap : line.top - gap - height}px`);
+  card.style.setProperty("max-height", `${height}px`);
 }
+
+/** The first piece whose weight is about the word's: there the word was chosen. */
+const decisivePiece = (word) => word.tokens.findIndex((token) => token.mixing_weight > word.mixing_weight - 0.1);
 
 // What the card says ---------------------------------------------------------------------------------
 
@@ -129,7 +134,7 @@ function show(word, chosen) {
       fact("Adapted p", share(token.probability))),
     word.tokens.length > 1 ? pieces(word, chosen) : "",
     element("h3", {}, token.examples.length ? "Examples it looked at" : "No examples were looked at"),
-    element("ul", { class: "examples" }, token.examples.filter((e, i) => i === 0 || e.weight > FAINT).map((example) => exampleLine(example, token))));
+    element("ul", { class: "examples" }, token.examples.filter((e, i) => i === 0 || e.weight > FAINT).map((example) => exampleLine(example, token, word.text))));
 }
 
 function verdict(token) {
@@ -141,26 +146,34 @@ function verdict(token) {
 }
 
 const fact = (name, value) => element("div", {}, element("dt", {}, name), element("dd", {}, value));
+/** The text, with the word marked where it has it. */
+function marked(text, word) {
+  const at = word.length > 1 ? text.indexOf(word) : -1;
+  if (at < 0) return [text];
+  return [text.slice(0, at), element("mark", {}, word), text.slice(at + word.length)];
+}
+
 const plain = (token) => token.replaceAll("▁", "").replace("</s>", "(end)") || "␣";
 
 /** A word may be made of several pieces, each decided for itself. */
 function pieces(word, chosen) {
   const choose = (at) => {
     show(word, at);
+    beside(anchor);
     card.querySelectorAll(".pieces button")[at].focus();
   };
   return element("div", { class: "pieces", role: "group", "aria-label": "Pieces of this word" }, word.tokens.map((token, at) =>
     element("button", { type: "button", class: "button small", "aria-pressed": String(at === chosen), click: () => choose(at) }, plain(token.token))));
 }
 
-function exampleLine(example, token) {
+function exampleLine(example, token, word) {
   const { memory } = example;
   const weight = element("span", { class: "weight" }, element("span", { class: "unseen" }, "Kernel weight "), share(example.weight));
   weight.style.setProperty("--weight", example.weight);
   const content = [
     weight,
     element("span", {},
-      element("span", { class: "target", lang: byId("adapted").lang }, example.target), element("br"),
+      element("span", { class: "target", lang: byId("adapted").lang }, marked(example.target, word)), element("br"),
       element("span", { class: "origin-text", lang: byId("source-text").lang }, example.source), element("br"),
       element("span", { class: "facts" }, "said ", element("b", {}, `“${plain(example.token)}”`),
         example.token === token.token ? " as here" : "", ` · distance ${figure(example.distance, 1)}`, memory ? ` · ${memory.name}` : "")),

@@ -46,7 +46,7 @@ export function pairsTable(memory) {
 export function fitBadge(part) {
   if (part.fitted) {
     const dev = part.fit?.dev;
-    return element("span", { class: "badge fitted" }, dev ? `fitted ${figure(dev.base)} → ${figure(dev.kster)}` : "fitted");
+    return element("span", { class: "badge fitted" }, dev ? `fitted, loss ${figure(dev.base)} → ${figure(dev.kster)}` : "fitted");
   }
   return element("span", { class: "badge" }, part.tuned ? "tuned kNN-MT" : "not fitted");
 }

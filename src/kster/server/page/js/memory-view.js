@@ -62,9 +62,10 @@ function settings(memory) {
     }
   };
   const name = element("input", { type: "text", id: "memory-name", value: memory.name, maxlength: "200", required: true });
-  const rename = (event) => {
+  const rename = async (event) => {
     event.preventDefault();
-    change({ name: name.value }, `The memory is now called ${name.value}.`);
+    await change({ name: name.value }, `The memory is now called ${name.value}.`);
+    dispatchEvent(new HashChangeEvent("hashchange")); // the drawer is shown anew
   };
   const automatic = element("input", {
     type: "checkbox", checked: memory.automatic, disabled: !memory.writable,

@@ -12,8 +12,9 @@ export function notify(text, action) {
     notice.append(button(label, () => { notice.remove(); act(); }));
   }
   byId("notices").replaceChildren(notice);
-  // Above an open drawer nothing can be seen that is not within it.
-  (document.querySelector("dialog[open]") ?? document.body).append(byId("notices"));
+  // While a drawer is open, nothing outside of it can be used.
+  const place = document.querySelector("dialog[open]") ?? document.body;
+  if (byId("notices").parentElement !== place) place.append(byId("notices"));
   setTimeout(() => notice.remove(), LASTING);
 }
 
