@@ -38,10 +38,49 @@ def test_every_piece_fits_and_no_character_but_white_space_is_lost(text: str) ->
             "一二三四五六七八九十。一二三四五六七八九十。",
             ["一二三四五六七八九十。", "一二三四五六七八九十。"],
         ),
+        (
+            "「一二三四五六七八九。」一二三四五！？六七。",
+            ["「一二三四五六七八九。」一二三四五！？", "六七。"],
+        ),
+        (
+            "一二三四五。六七八九。一二三四五六七八九十。",
+            ["一二三四五。六七八九。", "一二三四五六七八九十。"],
+        ),
     ],
 )
 def test_a_long_line_is_cut_where_a_reader_would(line: str, parts: list[str]) -> None:
     assert [piece.text for piece in split_text(line, fits)[0]] == parts
+
+
+@pytest.mark.parametrize(
+    ("source", "translations", "joined"),
+    [
+        ("One two three four. Five six seven.", ["一二三四。", "五六七。"], "一二三四。五六七。"),
+        (
+            "一二三四五六七八九十。一二三四五六七八九十。",
+            ["One to ten.", "One to ten."],
+            "One to ten. One to ten.",
+        ),
+        ("一二三四五六七八九十一二三四五六七八九十一", ["one", "two"], "one two"),  # no word was cut
+        ("One two three four. Five six seven.", ["하나 둘.", "셋 넷."], "하나 둘. 셋 넷."),
+        ("x" * 30, ["a", "b"], "ab"),  # a word was
+        ("One two three four. Five six seven.", ["", "Fünf."], " Fünf."),
+    ],
+)
+def test_pieces_of_a_line_are_joined_as_the_script_of_the_translation_asks(
+    source: str, translations: list[str], joined: str
+) -> None:
+    pieces, tail = split_text(source, fits)
+    assert join_pieces(pieces, translations, tail) == joined
+
+
+@given(st.text(alphabet="ab一二。！？」 ", max_size=120))
+def test_a_line_that_was_cut_comes_back_as_it_was_but_for_doubled_spaces(text: str) -> None:
+    pieces, tail = split_text(text, fits)
+    joined = join_pieces(pieces, [piece.text for piece in pieces], tail)
+    assert "".join(joined.split()) == "".join(text.split())
+    if " " not in text:
+        assert joined == text
 
 
 def test_lines_and_the_white_space_around_them_stay() -> None:
