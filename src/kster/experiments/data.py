@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kster.errors import KsterError
+from kster.experiments.example import EXAMPLE, example_pairs
 from kster.training.corpus import read_lines, read_parallel
 
 Pairs = list[tuple[str, str]]
@@ -68,6 +69,8 @@ class Corpora:
         return True
 
     def files(self, slice: Slice) -> list[Path]:
+        if slice.corpus == EXAMPLE:
+            return []  # comes with the project
         return [self.file(slice.corpus, slice.split, language) for language in sorted(LANGUAGES)]
 
     def pairs(self, *slices: Slice) -> Pairs:
@@ -83,6 +86,9 @@ class Corpora:
         ]
 
     def _read(self, slice: Slice) -> Pairs:
+        if slice.corpus == EXAMPLE:
+            pairs = example_pairs(slice.split, self.direction)
+            return pairs[slice.first :][: slice.count]
         source, target = (self.file(slice.corpus, slice.split, language) for language in self.direction)
         end = None if slice.count is None else slice.first + slice.count
         return list(_lines(source, target, end))[slice.first :]
@@ -117,6 +123,8 @@ def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[P
     """Copy what the slices need, and no more, to a smaller data directory; returns the files written."""
     ends: dict[tuple[str, str], int | None] = {}
     for slice in slices:
+        if slice.corpus == EXAMPLE:
+            continue
         end = None if slice.count is None else slice.first + slice.count
         place = (slice.corpus, slice.split)
         known = ends.get(place, 0)

@@ -173,9 +173,11 @@ def online(
         section.figures[f"online-{domain}"] = plots.lines(title, series, "sentence", "BLEU of the last part")
     for domain, series in growth.items():
         title = f"Quality over memory size, {domain}, {section.direction}"
-        section.figures[f"size-{domain}"] = plots.lines(title, series, "segments", "BLEU", log_x=True)
+        shown = {name: (xs[1:], ys[1:]) for name, (xs, ys) in series.items()}  # no zero on a logarithmic axis
+        shown |= {f"{name}, base": ([xs[1], xs[-1]], [ys[0]] * 2) for name, (xs, ys) in series.items()}
+        section.figures[f"size-{domain}"] = plots.lines(title, shown, "segments", "BLEU", log_x=True)
         sizes = next(iter(series.values()))[0]
-        rows = [["smoother", *(f"{size:,.0f}" for size in sizes)]]
+        rows = [["test", *(f"{size:,.0f}" if size else "base" for size in sizes)]]
         rows += [[name, *(f"{score:.1f}" for score in scores)] for name, (_, scores) in series.items()]
         section.tables.append(TextTable(title + " (segments)", rows))
     section.data["online"] = {"over_time": over_time, "growth": growth}

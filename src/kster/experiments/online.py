@@ -1,8 +1,8 @@
 """A translator at work: sentences in order, each reference joining the memory after its translation.
 
-Also the curve of quality over the size of a memory. The smoother is the one nobody has fitted
-(`SAFE_KNN`), and one fitted on another domain with general text in the fit, so that it has seen text the
-memory knows nothing of: a new customer has neither text nor time to fit.
+Also the curve of quality over the size of a memory, on text of its domain and on general text. Nothing is
+fitted: the smoother is the one the base model carries, or safe kNN-MT; a new customer has neither text nor
+time to fit.
 """
 
 from __future__ import annotations
@@ -12,39 +12,47 @@ from pathlib import Path
 from typing import Any
 
 from kster.experiments.data import Slice
+from kster.experiments.example import EXAMPLE
 from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import OutOfTime, digest, read_json, write_json
-from kster.experiments.systems import engine_of
-from kster.experiments.tables import domain_setting, kster, memory_slice, test_slice
+from kster.experiments.tables import DOMAINS, GENERAL, memory_slice, test_slice
 from kster.formats import Pair
 from kster.memory import Memory
-from kster.smoothing import SAFE_KNN, SmootherSettings
+from kster.smoothing import SmootherSettings
 
-DOCUMENTS = {"koran": "law", "law": "koran"}  # document → the domain its fitted smoother comes from
+DOCUMENTS = ("koran", "law")
+GROWING = (*DOMAINS, EXAMPLE)
 SAVE_EVERY = 50  # sentences
 
 
 def online(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
-    cells: list[dict[str, Any]] = []
-    growth: list[dict[str, Any]] = []
-    for domain, other in DOCUMENTS.items():
-        fitted = engine_of(pipeline, kster(scale, general=True), domain_setting(other, scale), scale).smoother
-        smoothers = {"unfitted": SAFE_KNN, f"fitted on {other}": fitted}
+    smoother = pipeline.default_smoother()
+    cells = []
+    for domain in DOCUMENTS:
         document = test_slice(domain, scale).at_most(scale.online)
         base = pipeline.translate(Engine(), document)
         cells.append(pipeline.cell("without learning", domain, document, base))
-        for name, smoother in smoothers.items():
-            path = _work(pipeline, document, smoother)
-            cells.append(pipeline.cell(f"learning, {name.split(' on ')[0]}", domain, document, path))
-        for size in _sizes(pipeline, domain, scale):
-            memory = MemorySpec(domain, (memory_slice(domain, scale).at_most(size),))
-            for name, smoother in smoothers.items():
-                path = pipeline.translate(Engine(memory=memory, smoother=smoother), test_slice(domain, scale))
-                growth.append(
-                    pipeline.cell(name, domain, test_slice(domain, scale), path) | {"segments": size}
-                )
+        cells.append(pipeline.cell("learning", domain, document, _work(pipeline, document, smoother)))
+    growth = [cell for domain in GROWING for cell in _growth(pipeline, domain, smoother, scale)]
     return {"cells": cells, "baseline": "without learning", "statistics": {"growth": growth}}
+
+
+def _growth(
+    pipeline: Pipeline, domain: str, smoother: SmootherSettings | Path, scale: Scale
+) -> list[dict[str, Any]]:
+    """Translations with memories of growing size, the first being none; "segments" says how many."""
+    cells = []
+    tests = {"in-domain": test_slice(domain, scale), GENERAL: test_slice(GENERAL, scale)}
+    for size in (0, *_sizes(pipeline, domain, scale)):
+        engine = Engine()
+        if size:
+            memory = MemorySpec(domain, (memory_slice(domain, scale).at_most(size),))
+            engine = Engine(memory=memory, smoother=smoother)
+        for row, test in tests.items():
+            path = pipeline.translate(engine, test)
+            cells.append(pipeline.cell(row, domain, test, path) | {"segments": size})
+    return cells
 
 
 def _sizes(pipeline: Pipeline, domain: str, scale: Scale) -> list[int]:
@@ -53,9 +61,8 @@ def _sizes(pipeline: Pipeline, domain: str, scale: Scale) -> list[int]:
     return [*(size for size in scale.sizes if size < every), every]
 
 
-def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path | None) -> Path:
+def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path) -> Path:
     """Translate the document sentence by sentence with a memory that starts empty; resumable."""
-    assert smoother is not None
     settings = {
         "online": Engine(smoother=smoother).identity["smoother"],
         "test": str(document),
@@ -90,10 +97,8 @@ def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path
 
 
 def online_reads(scale: Scale) -> list[Slice]:
-    settings = [domain_setting(domain, scale) for domain in DOCUMENTS]
     return [
-        *(slice for setting in settings for slice in setting.memory.slices),
-        *(slice.at_most(scale.dev) for setting in settings for slice in setting.dev),
-        *(slice.at_most(scale.general_fit) for setting in settings for slice in setting.general),
-        *(test_slice(domain, scale) for domain in DOCUMENTS),
+        test_slice(GENERAL, scale),
+        *(memory_slice(domain, scale) for domain in GROWING),
+        *(test_slice(domain, scale) for domain in GROWING),
     ]

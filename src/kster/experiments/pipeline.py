@@ -28,7 +28,9 @@ from kster.experiments.stages import Clock, digest, read_json, write_json
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.model import BaseModel
-from kster.smoothing import FitSettings, Smoother, SmootherSettings, fit, tune
+from kster.smoothing import SAFE_KNN, FitSettings, Smoother, SmootherSettings, fit, tune
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.smoother import SETTINGS_FILE
 from kster.smoothing.sweep import Trial
 from kster.translation import Translator
 
@@ -89,7 +91,7 @@ class Pipeline:
         say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
     ) -> None:
         self.base = BaseModel.load(model, device=device)
-        self.languages = (_language(self.base.source_lang), _language(self.base.target_lang))
+        self.languages = languages_of(self.base)
         self.direction = "-".join(self.languages)
         self.corpora = Corpora(data, self.languages, made=made or cache / "data")
         self.out, self.clock, self.say, self.device = out, clock or Clock(), say, device
@@ -174,7 +176,8 @@ class Pipeline:
             )
             self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
             write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
-            _move(memory.directory / "smoother", directory)
+            _copy(memory.directory / SMOOTHER_DIRECTORY, directory)
+            shutil.rmtree(memory.directory / SMOOTHER_DIRECTORY)
 
         return self.promise(directory, make)
 
@@ -189,8 +192,18 @@ class Pipeline:
             self.say(f"sweeping kNN-MT's grid on {spec.name}")
             report = tune(self.base, memory, self.corpora.fitting_pairs(*dev), ks=ks, exact_match=None)
             write_json(path, [[t.k, t.bandwidth, t.mixing_weight, t.nll] for t in report.trials])
-            shutil.rmtree(memory.directory / "smoother")
+            shutil.rmtree(memory.directory / SMOOTHER_DIRECTORY)
         return [Trial(*row) for row in read_json(path)]
+
+    def default_smoother(self) -> SmootherSettings | Path:
+        """What a memory nobody has fitted uses: the base model's own smoother, if it carries one."""
+        carried = model_directory(self.base) / SMOOTHER_DIRECTORY
+        if not (carried / SETTINGS_FILE).is_file():
+            return SAFE_KNN
+        # The settings name the weights by their content.
+        name = digest((carried / SETTINGS_FILE).read_text(encoding="utf-8"))
+        directory = self.cache / "fits" / f"default-{name}"
+        return self.promise(directory, lambda: _copy(carried, directory))
 
     def smoother(self, smoother: SmootherSettings | Path) -> Smoother:
         """Ready for use on the model's device."""
@@ -255,6 +268,11 @@ class Pipeline:
         return [str(text) for text in translator.translate(sources, memory=memory, smoother=smoother)]
 
 
+def languages_of(model: BaseModel) -> tuple[str, str]:
+    """The direction a model translates in, as the corpora name it."""
+    return _language(model.source_lang), _language(model.target_lang)
+
+
 def _language(code: str | None) -> str:
     if code is None:
         raise KsterError("the model does not say which languages it translates; experiments need to know")
@@ -270,11 +288,10 @@ def _describe(engine: Engine) -> str:
     return f"memory {engine.memory.name}, {kind}"
 
 
-def _move(source: Path, destination: Path) -> None:
+def _copy(source: Path, destination: Path) -> None:
     """Across file systems, too; the destination appears whole."""
     destination.parent.mkdir(parents=True, exist_ok=True)
     part = destination.with_name(destination.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     shutil.copytree(source, part)
     part.rename(destination)
-    shutil.rmtree(source)

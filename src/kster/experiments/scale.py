@@ -32,7 +32,7 @@ class Scale:
     least_steps: int = 40
     most_steps: int = 6_000
     batch_tokens: int = 16_000
-    online: int = 1_000
+    online: int = 500
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
     timed: int = 512
     repeats: int = 3

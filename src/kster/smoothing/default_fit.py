@@ -92,12 +92,12 @@ def fit_default(
         shuffled = dice.sample(list(pairs), len(pairs))
         own = _Queries(model, shuffled[:needed], settings.queries)
         with Memory.create(scratch / name, model) as memory:
-            growing = _grow(memory, shuffled[needed:], settings.sizes)
-            for size in growing:
+            for size in _grow(memory, shuffled[needed:], settings.sizes):
                 lookup = Lookup(model, memory, memory.entries())
-                for text, queries in (("domain", own), ("general", shown)):
-                    train, judged = queries.look_up(lookup, over_fetch(settings.fit.k), taken)
-                    looked_up.append(_LookedUp(name, size, text, train, judged))
+                texts: dict[Text, _Queries] = {"domain": own, "general": shown}
+                for text, queries in texts.items():
+                    found = queries.look_up(lookup, over_fetch(settings.fit.k), taken)
+                    looked_up.append(_LookedUp(name, size, text, *found))
             entries = memory.entries()
             ids.append(entries.ids + taken)
             keys.append(entries.keys_of(entries.ids))
