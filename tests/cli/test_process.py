@@ -17,7 +17,7 @@ UNIT = '<tu><tuv xml:lang="en-GB"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}<
 
 
 def test_help_does_not_import_heavy_libraries(environment: dict[str, str]) -> None:
-    heavy = ["torch", "transformers", "faiss", "sacrebleu", "numpy", "lxml"]
+    heavy = ["torch", "transformers", "faiss", "sacrebleu", "numpy", "lxml", "rich"]
     code = (
         "import sys, kster, kster.cli\n"
         "for command in (['--help'], ['fit', '--help'], ['memory', 'import', '-h']):\n"

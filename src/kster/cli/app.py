@@ -25,6 +25,7 @@ app = typer.Typer(
     name="kster",
     help="Machine translation that adapts to your examples the moment you add them.",
     add_completion=False,
+    rich_markup_mode=None,  # importing rich takes longer than all else that --help does
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -45,14 +46,15 @@ def options(
     pass
 
 
+# Short helps: in the list of commands a longer one would be cut off.
 memory_commands.app.command("import")(import_command.import_files)
-app.add_typer(memory_commands.app, name="memory")
-app.command("translate")(translate_command.translate)
-app.command("fit")(fit_commands.fit)
-app.command("tune")(fit_commands.tune)
-app.command("score")(score_command.score)
-app.command("evaluate")(evaluate_command.evaluate)
-app.command("train")(train_command.train)
+app.add_typer(memory_commands.app, name="memory", short_help="Make, fill and look after memories.")
+app.command("translate", short_help="Translate line by line.")(translate_command.translate)
+app.command("fit", short_help="Learn how much to believe a memory's examples.")(fit_commands.fit)
+app.command("tune", short_help="Choose kNN-MT's settings on development text.")(fit_commands.tune)
+app.command("score", short_help="Say how probable given translations are.")(score_command.score)
+app.command("evaluate", short_help="Compare the methods by BLEU and chrF.")(evaluate_command.evaluate)
+app.command("train", short_help="Train or fine-tune a translation model.")(train_command.train)
 app.command("experiment")(experiment_command.experiment)
-app.command("serve")(serve_commands.serve)
+app.command("serve", short_help="Serve translation and memories over HTTP.")(serve_commands.serve)
 app.add_typer(keys_commands.app, name="keys")

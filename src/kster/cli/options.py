@@ -50,7 +50,7 @@ LengthPenalty = Annotated[
 ]
 BatchSize = Annotated[
     int | None,
-    typer.Option("--batch-size", min=1, help="Sentences at once.", show_default="32, on a GPU 256"),
+    typer.Option("--batch-size", min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows"),
 ]
 Methods = Annotated[
     str | None,
