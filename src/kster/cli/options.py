@@ -50,7 +50,9 @@ LengthPenalty = Annotated[
 ]
 BatchSize = Annotated[
     int | None,
-    typer.Option("--batch-size", min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows"),
+    typer.Option(
+        "--batch-size", min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows"
+    ),
 ]
 Methods = Annotated[
     str | None,
