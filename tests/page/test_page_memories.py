@@ -181,7 +181,10 @@ def test_a_fit_draws_its_curve_while_it_runs_and_ends_with_a_report(
     expect(page.locator("#notices")).to_contain_text("Fresh is fitted")
 
     page.goto("/#/memories")
-    expect(page.get_by_role("listitem").filter(has_text="Fresh")).to_contain_text("fitted, loss")
+    expect(page.get_by_role("listitem").filter(has_text="Fresh")).to_contain_text("loss")
+    page.set_viewport_size({"width": 360, "height": 700})
+    too_wide = "[...document.querySelectorAll('.panel')].filter((p) => p.scrollWidth > p.clientWidth).length"
+    assert page.evaluate(too_wide) == 0
     page.goto(f"/#/memory/{memory}")  # the report is still there
     expect(region.get_by_role("row", name="KSTER")).to_contain_text(f"{result['dev']['kster']:.3f}")
 

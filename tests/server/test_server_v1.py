@@ -147,8 +147,17 @@ def test_a_fit_shows_its_curve_while_it_runs(server: RunningServer, memory: int)
     assert last["result"]["dev"]["tokens"] > 0
     assert server.http.get(f"/v1/memories/{memory}").json()["pairs"][0]["fitted"] is True
     assert translate(server, ENGLISH[0], memories=[memory])["smoother"] == "memory"
+    fit = server.http.get(f"/v1/memories/{memory}/fit").json()
+    assert (fit["dev"], fit["curve"]) == (last["result"]["dev"], last["result"]["curve"])
+    assert 0 < fit["mixing_weight"] < 1
+    assert (fit["since"]["added"], fit["since"]["removed"]) == (0, 0)
     jobs = server.http.get(f"/v1/memories/{memory}/jobs").json()
     assert [job["kind"] for job in jobs] == ["fit", "import"]
+
+
+def test_a_memory_without_a_fit_has_no_report_of_one(server: RunningServer, memory: int) -> None:
+    answer = server.http.get(f"/v1/memories/{memory}/fit")
+    assert (answer.status_code, answer.json()) == (200, None)
 
 
 def test_a_mistaken_fit_is_refused_at_once(server: RunningServer, memory: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, UploadFile
@@ -16,11 +17,12 @@ from kster.server.context import Reader, TheEngine, Writer
 from kster.server.engine import Engine
 from kster.server.jobs import FINISHED, Job
 from kster.server.uploads import format_of, shown_name, store
-from kster.server.v1_memories import chosen_pair
+from kster.server.v1_memories import PairName, chosen_pair
 from kster.smoothing import FitSettings
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
+FIT_REPORT = ("dev", "train_tokens", "train_segments", "memory_entries", "seconds", "curve", "finished")
 LOOK_EVERY = 0.2  # seconds between two looks at a job that is being watched
 
 
@@ -69,6 +71,21 @@ async def fit_memory(
     FitSettings(**settings)  # a mistake is told now rather than by a failed job
     job = engine.jobs.submit("fit", id, principal.key_id, {"pair": served.pair, "settings": settings})
     return job_json(engine, job)
+
+
+@router.get("/memories/{id}/fit")
+async def show_fit(
+    id: int, engine: TheEngine, principal: Reader, pair: PairName = None
+) -> dict[str, Any] | None:
+    """The report of the fit in use, with how the memory has changed since; null without one."""
+    memory = engine.catalogue.get(principal, id)
+    part = engine.catalogue.part(memory, chosen_pair(engine, memory, pair))
+    info = await asyncio.to_thread(part.info) if part is not None else None
+    if info is None or info.fit is None:
+        return None
+    shown = {name: info.fit[name] for name in FIT_REPORT if name in info.fit}
+    means = {name: info.fit[name]["mean"] for name in ("bandwidth", "mixing_weight") if name in info.fit}
+    return {**shown, **means, "since": asdict(info.since_fit) if info.since_fit else None}
 
 
 @router.get("/memories/{id}/jobs")

@@ -6,7 +6,7 @@ const WIDTH = 560;
 const HEIGHT = 220;
 const EDGE = { left: 44, right: 14, top: 14, bottom: 30 };
 
-/** points: [{step, train_loss, dev_nll}]; steps: how far it may go; levels: [[name, loss]] to compare with. */
+/** points: [{step, train_loss, dev_nll}], the first without a training loss; steps: how far it may go; levels: [[name, loss]] to compare with. */
 export function curve(points, steps, levels = []) {
   const losses = [...points.flatMap((point) => [point.train_loss, point.dev_nll]), ...levels.map(([, loss]) => loss)].filter(Number.isFinite);
   const [low, high] = losses.length ? padded(Math.min(...losses), Math.max(...losses)) : [0, 1];
@@ -56,5 +56,5 @@ function ticks(low, high, wanted) {
 function inWords(points) {
   if (!points.length) return "Learning curve: no points yet";
   const last = points.at(-1);
-  return `Learning curve: after ${last.step} steps, training loss ${last.train_loss.toFixed(3)}, development loss ${last.dev_nll.toFixed(3)}`;
+  return `Learning curve: held-out loss ${last.dev_nll.toFixed(3)} after ${last.step} steps`;
 }

@@ -12,13 +12,16 @@ export function resolved(schema, api) {
 
 export const parametersTable = (parameters) =>
   table(["Parameter", "In", "Type", ""], parameters.map((each) =>
-    [code(each.name, each.required), each.in, typeOf(each.schema), each.description ?? ""]));
+    [code(each.name, each.required), each.in, typeOf(each.schema), withCode(each.description ?? "")]));
 
 export function schemaTable(schema, api) {
   const { properties = {}, required = [] } = resolved(schema, api);
   return table(["Field", "Type", ""], Object.entries(properties).map(([name, each]) =>
-    [code(name, required.includes(name)), typeOf(each), each.description ?? ""]));
+    [code(name, required.includes(name)), typeOf(each), withCode(each.description ?? "")]));
 }
+
+/** A text in which `this` is code. */
+export const withCode = (text) => text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
 
 export function typeOf(schema) {
   if (schema.enum) return schema.enum.join(" | ");

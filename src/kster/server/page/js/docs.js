@@ -1,7 +1,7 @@
 // The API's documentation, from /openapi.json.
 
 import { byId, element } from "./dom.js";
-import { parametersTable, schemaTable } from "./docs-tables.js";
+import { parametersTable, schemaTable, withCode } from "./docs-tables.js";
 import { tryForm } from "./docs-try.js";
 import { setUpTheme } from "./theme.js";
 
@@ -35,7 +35,7 @@ function details(operation, api) {
 function inside(operation, api) {
   const [kind, body] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   return element("div", { class: "inside" },
-    operation.description && element("p", {}, operation.description),
+    operation.description && element("p", {}, withCode(operation.description)),
     operation.parameters?.length && parametersTable(operation.parameters),
     body && element("p", { class: "label" }, `Body: ${kind}`),
     body && schemaTable(body.schema, api),

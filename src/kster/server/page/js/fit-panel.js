@@ -1,40 +1,38 @@
 // Fitting a memory: starting it, the live curve, and the report.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { curve } from "./curve.js";
 import { element, setOptions } from "./dom.js";
-import { count, counted, figure } from "./format.js";
+import { count, counted, day, figure } from "./format.js";
 import { followJob, isOver } from "./jobs.js";
 import { examplesChanged } from "./memories.js";
 import { notify } from "./notices.js";
-import { partOf } from "./state.js";
 
-/** {panel, worthSeeing}; jobs: the memory's latest. */
+/** jobs: the memory's latest. */
 export function fitPanel(memory, pair, jobs) {
-  const part = partOf(memory, pair);
-  const own = jobs.filter((job) => job.kind === "fit" && job.pair === pair);
-  const running = own.find((job) => !isOver(job));
-  const finished = own.find((job) => job.state === "done");
+  const running = jobs.find((job) => job.kind === "fit" && job.pair === pair && !isOver(job));
   const report = element("div", { class: "stack" });
 
+  const showReport = async () => {
+    const found = await get(`/v1/memories/${memory.id}/fit?pair=${pair}`);
+    if (found) report.replaceChildren(...reportOf(found));
+  };
   const watch = async (job, start) => {
-    if (start) start.disabled = true;
+    start.disabled = true;
     const over = await followJob(job, (now) => showJob(report, now));
-    if (start) start.disabled = false;
+    start.disabled = false;
     if (over.state !== "done") return;
     notify(`${memory.name} is fitted.`);
-    await examplesChanged();
+    await Promise.all([showReport(), examplesChanged()]);
   };
   const form = fitForm(memory, pair, watch, (text) => report.replaceChildren(element("p", { class: "wrong", role: "alert" }, text)));
   if (running) watch(running, form.querySelector("[type=submit]"));
-  else if (finished && part?.fitted) showJob(report, finished);
-  else if (part?.fit?.dev) report.append(devTable(part.fit.dev), sizeLine(part.fit));
+  else showReport().catch(() => {}); // without a report there is still the form
 
-  const panel = element("section", { class: "panel", "aria-label": "Fit" },
+  return element("section", { class: "panel", "aria-label": "Fit" },
     element("h3", {}, "Fit"),
     element("p", { class: "soft" }, "Fitting learns from the memory how much to believe its examples. It can be used meanwhile."),
     memory.writable && form, report);
-  return { panel, worthSeeing: Boolean(part?.fitted) };
 }
 
 function fitForm(memory, pair, watch, fail) {
@@ -64,12 +62,7 @@ function showJob(place, job) {
     place.replaceChildren(element("p", { class: "wrong", role: "alert" }, job.error));
     return;
   }
-  const points = job.curve.length ? job.curve : job.result?.curve ?? [];
-  const levels = job.result ? [["kNN-MT", job.result.dev.knn]] : [];
-  place.replaceChildren(
-    ...(job.state === "done" ? [] : progress(job)),
-    ...(points.length ? [curve(points, job.state === "done" ? null : job.total, levels), curveKey()] : []),
-    ...(job.result ? [devTable(job.result.dev), sizeLine(job.result)] : []));
+  place.replaceChildren(...progress(job), ...(job.curve.length ? [curve(job.curve, job.total), curveKey()] : []));
 }
 
 function progress(job) {
@@ -95,5 +88,12 @@ function devTable(dev) {
     element("tbody", {}, row("Base model", dev.base), row("kNN-MT, tuned", dev.knn), row("KSTER", dev.kster)));
 }
 
-const sizeLine = (report) => element("p", { class: "soft tiny" },
-  `Learned from ${counted(report.train_tokens, "token")}${report.seconds ? ` in ${figure(report.seconds.total, 0)} s` : ""}.`);
+function reportOf(fit) {
+  const { since, seconds } = fit;
+  const facts = [
+    `Learned from ${counted(fit.train_tokens, "token")}${seconds ? ` in ${figure(seconds.total, 0)} s` : ""}.`,
+    fit.mixing_weight !== undefined && `On held-out text λ is ${figure(fit.mixing_weight)} and σ ${figure(fit.bandwidth)} on average.`,
+    since && `Since ${day(since.finished)}, ${counted(since.added, "example")} added and ${count(since.removed)} removed.`,
+  ];
+  return [curve(fit.curve, null, [["kNN-MT", fit.dev.knn]]), curveKey(), devTable(fit.dev), element("p", { class: "soft tiny" }, facts.filter(Boolean).join(" "))];
+}

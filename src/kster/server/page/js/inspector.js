@@ -70,6 +70,7 @@ function open(word, pin = false) {
   card.scrollTop = 0;
   show(wordOf.get(word), decisivePiece(wordOf.get(word)));
   beside(word);
+  uncover(word);
 }
 
 const later = (act, wait) => {
@@ -112,6 +113,13 @@ function beside(word) {
   card.style.setProperty("max-height", `${height}px`);
 }
 
+/** Scrolls a word out from under the sheet of a small screen. */
+function uncover(word) {
+  const hidden = word.getBoundingClientRect().bottom + 16 - card.getBoundingClientRect().top;
+  const isSheet = card.offsetWidth === innerWidth;
+  if (isSheet && hidden > 0) scrollBy({ top: hidden });
+}
+
 /** The first piece whose weight is about the word's: there the word was chosen. */
 const decisivePiece = (word) => word.tokens.findIndex((token) => token.mixing_weight > word.mixing_weight - 0.1);
 
@@ -130,7 +138,7 @@ function show(word, chosen) {
     element("dl", { class: "figures" },
       fact("Mixing weight λ", figure(token.mixing_weight)),
       fact("Bandwidth σ", figure(token.bandwidth)),
-      fact("Base model’s p", share(token.base_probability)),
+      fact("Base p", share(token.base_probability)),
       fact("Adapted p", share(token.probability))),
     word.tokens.length > 1 ? pieces(word, chosen) : "",
     element("h3", {}, token.examples.length ? "Examples it looked at" : "No examples were looked at"),

@@ -33,20 +33,21 @@ function summary(memory) {
 
 export function pairsTable(memory) {
   const head = (text, kind) => element("th", { scope: "col", class: kind }, text);
-  return element("table", { class: "facts-table" },
-    element("thead", {}, element("tr", {}, head("Pair"), head("Examples", "number"), head("Entries", "number"), head("On disk", "number"), head("Fit"))),
+  return element("table", { class: "facts-table sizes" },
+    element("thead", {}, element("tr", {}, head("Pair"), head("Examples", "number"), head("Entries", "number extra"), head("On disk", "number extra"), head("Fit"))),
     element("tbody", {}, memory.pairs.map((part) => element("tr", {},
       element("td", {}, part.pair.replace("-", " → ")),
       element("td", { class: "number" }, count(part.segments)),
-      element("td", { class: "number" }, count(part.entries)),
-      element("td", { class: "number" }, bytes(part.bytes_on_disk)),
+      element("td", { class: "number extra" }, count(part.entries)),
+      element("td", { class: "number extra" }, bytes(part.bytes_on_disk)),
       element("td", {}, fitBadge(part))))));
 }
 
 export function fitBadge(part) {
   if (part.fitted) {
     const dev = part.fit?.dev;
-    return element("span", { class: "badge fitted" }, dev ? `fitted, loss ${figure(dev.base)} → ${figure(dev.kster)}` : "fitted");
+    return element("span", { class: "row" }, element("span", { class: "badge fitted" }, "fitted"),
+      dev && element("span", { class: "soft tiny" }, `loss ${figure(dev.base)} → ${figure(dev.kster)}`));
   }
   return element("span", { class: "badge" }, part.tuned ? "tuned kNN-MT" : "not fitted");
 }

@@ -19,13 +19,13 @@ export async function memoryView(id) {
 
   const show = (pair) => {
     const segments = segmentsPanel(memory, pair);
-    const fit = fitPanel(memory, pair, jobs);
     const imported = importPanel(memory, pair, jobs, async () => {
       await examplesChanged();
       segments.reload();
       await refreshFacts();
     });
-    place.replaceChildren(...[memory.writable && imported, memory.writable || fit.worthSeeing ? fit.panel : null, segments.panel].filter(Boolean));
+    const fit = fitPanel(memory, pair, jobs);
+    place.replaceChildren(...(memory.writable ? [imported, fit] : [fit]), segments.panel);
   };
 
   const facts = element("section", { class: "panel", "aria-label": "Sizes" });
