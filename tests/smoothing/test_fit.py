@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
 from kster.errors import KsterError
+from kster.formats import Pair
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import FitSettings, Smoother, fit
 from kster.smoothing.fit import over_fetch
 from smoothing.conftest import make_pairs
 
-QUICK = {"steps": 60, "batch_tokens": 512, "evaluate_every": 20, "max_tokens": 600, "k": 8}
+QUICK = {
+    "steps": 60,
+    "batch_tokens": 512,
+    "evaluate_every": 20,
+    "max_tokens": 600,
+    "k": 8,
+    "general_share": 0.0,
+}
 
 
 def test_a_fit_is_more_likely_than_the_base_model_on_unseen_text(model: BaseModel, memory: Memory) -> None:
@@ -89,9 +98,9 @@ def test_general_text_teaches_it_when_not_to_believe_the_memory(model: BaseModel
     """Gold tokens the base model likes and the memory does not have: λ must fall on such text."""
     general = [(source, text) for source, _ in make_pairs(20, seed=4) for text in _greedy(model, source)]
     dev = make_pairs(10, seed=9)
-    without = fit(model, memory, FitSettings(**QUICK), dev=dev)  # type: ignore[arg-type]
+    without = fit(model, memory, FitSettings(**QUICK), dev=dev, general=general)  # type: ignore[arg-type]
     assert without.general is None
-    mixed = fit(model, memory, FitSettings(**QUICK, general_share=0.5), dev=dev, general=general)  # type: ignore[arg-type]
+    mixed = fit(model, memory, FitSettings(**(QUICK | {"general_share": 0.5})), dev=dev, general=general)  # type: ignore[arg-type]
     assert mixed.general is not None
     assert mixed.general.kster < mixed.curve[0].dev_nll * 2 - without.curve[0].dev_nll  # before training
 
@@ -169,3 +178,29 @@ def test_a_second_fit_reads_what_the_first_looked_up(
     second = weights(tmp_path / "caches")
     assert "caching" not in said
     assert all(torch.equal(plain[name], kept[name]) for kept in (first, second) for name in plain)
+
+
+def test_text_that_ships_is_the_general_text_unless_told_otherwise(model: BaseModel, memory: Memory) -> None:
+    settings = FitSettings(**(QUICK | {"general_share": 0.3, "steps": 2}))  # type: ignore[arg-type]
+    shipped = fit(model, memory, settings)
+    assert shipped.general is not None
+    assert shipped.general.tokens > 500  # a tenth of it is held out
+    assert fit(model, memory, settings, general=[]).general is None
+    assert fit(model, memory, FitSettings.paper(**(QUICK | {"steps": 2}))).general is None  # type: ignore[arg-type]
+
+
+def test_a_fit_can_start_from_the_smoother_that_the_model_carries(tiny_marian: Path, tmp_path: Path) -> None:
+    directory = shutil.copytree(tiny_marian, tmp_path / "model")
+    model = BaseModel.load(directory, device="cpu")
+    with Memory.create(tmp_path / "memory", model) as memory:
+        memory.import_pairs(Pair(*pair) for pair in make_pairs(20, seed=1))
+        settings = FitSettings(**(QUICK | {"steps": 1, "learning_rate": 1e-9}), start="carried")  # type: ignore[arg-type]
+        tuned = fit(model, memory, settings)  # the model carries none
+        carried = Smoother(settings.smoother(model.dimension, bandwidth=3.0, mixing_weight=0.9))
+        carried.save(directory / "smoother")
+        report = fit(model, memory, settings)
+        assert report.mixing_weight.mean == pytest.approx(0.9, abs=0.01)
+        assert tuned.mixing_weight.mean != pytest.approx(0.9, abs=0.01)
+        other = FitSettings(**(QUICK | {"steps": 1}), start="carried", kernel="gaussian")  # type: ignore[arg-type]
+        fit(model, memory, other)  # of another kind: not started from
+        assert Smoother.load(memory.directory / "smoother").settings.kernel == "gaussian"

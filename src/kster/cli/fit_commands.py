@@ -36,6 +36,7 @@ def fit(
             "--general-source",
             metavar="FILE",
             help="General-domain text, from which to learn when not to believe the memory, with …",
+            show_default="text that ships for English and German",
         ),
     ] = None,
     general_target: Annotated[

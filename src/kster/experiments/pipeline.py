@@ -171,7 +171,7 @@ class Pipeline:
                 memory,
                 settings,
                 self.corpora.fitting_pairs(*dev),
-                general=self.corpora.fitting_pairs(*general) or None,
+                general=self.corpora.fitting_pairs(*general),
                 caches=self.cache / "lookups" / digest(spec.identity),
             )
             self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")

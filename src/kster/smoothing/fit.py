@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import time
 from collections.abc import Callable, Sequence
@@ -13,10 +14,11 @@ import torch
 
 from kster.errors import KsterError
 from kster.smoothing.cache import FitCache, Lookup, cache_pairs, cache_segments, count_in_memory
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
 from kster.smoothing.dropout import drop, first_k
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fit_settings import FitSettings
+from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.optimisation import (
     CurvePoint,
@@ -27,7 +29,8 @@ from kster.smoothing.optimisation import (
     neighbours_without_own,
 )
 from kster.smoothing.report import DevResult, Distribution, FitReport
-from kster.smoothing.smoother import Smoother
+from kster.smoothing.settings import SmootherSettings
+from kster.smoothing.smoother import SETTINGS_FILE, Smoother
 from kster.smoothing.split import split_segments
 from kster.smoothing.sweep import Grid, Trial, best_of, default_grid, sweep
 
@@ -64,7 +67,8 @@ def fit(
 
     dev: (source, target) pairs to stop by; without them a share of the memory's own segments is held out.
     general: (source, target) pairs of general-domain text, from which the smoother learns when not to
-    believe the memory; a tenth of them is held out and counts as much as `dev` in stopping.
+    believe the memory; a tenth of them is held out and counts as much as `dev` in stopping. None: the text
+    that ships for the model's languages, if any. Not used when `general_share` is 0.
     on_point: called with every point of the learning curve as it is made.
     caches: a directory where what was force-decoded and searched is kept for other fits of this memory.
     An earlier fit stays in use until this one is complete.
@@ -82,7 +86,9 @@ def fit(
     train = [Source(cacher.segments(split.train), table)]
     dev_in_memory = count_in_memory(entries, dev, "development") if dev else 0
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
-    if general:
+    if general is None:
+        general = general_text(model.source_lang, model.target_lang)
+    if general and settings.general_share > 0:
         count_in_memory(entries, general, "general-domain")
         held_out = max(1, round(len(general) * GENERAL_HELD_OUT))
         if held_out == len(general):
@@ -125,7 +131,7 @@ def fit(
         dev_origin="given" if dev else "held out",
         dev_in_memory=dev_in_memory,
         dev=results[0],
-        general=results[1] if general else None,
+        general=results[1] if len(results) > 1 else None,
         knn=tuned[0],
         bandwidth=Distribution.of(evaluations[0].bandwidth),
         mixing_weight=Distribution.of(evaluations[0].mixing_weight, 0.0, 1.0),
@@ -181,7 +187,10 @@ class _Cacher:
 def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
     """The smoother before its first step, the same for the same seed."""
     wanted = settings.smoother(model.dimension)
-    if settings.start == "tuned":
+    carried = _carried(model, wanted) if settings.start == "carried" else None
+    if carried is not None:
+        return carried
+    if settings.start != "paper":
         generator = torch.Generator().manual_seed(settings.seed)
         sample = train.take(
             torch.randperm(len(train), generator=generator)[:START_TOKENS], torch.device("cpu")
@@ -194,6 +203,18 @@ def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         return Smoother(wanted).to(model.device)
+
+
+def _carried(model: BaseModel, wanted: SmootherSettings) -> Smoother | None:
+    """The model's default smoother, ready to be trained on, if its networks are of the wanted kind."""
+    directory = model_directory(model) / SMOOTHER_DIRECTORY
+    if not (directory / SETTINGS_FILE).is_file():
+        return None
+    smoother = Smoother.load(directory, dimension=model.dimension)
+    have = smoother.settings
+    if have != dataclasses.replace(wanted, bandwidth=have.bandwidth, mixing_weight=have.mixing_weight):
+        return None
+    return smoother.train().to(model.device)
 
 
 def _tuned_knn(cache: FitCache, device: torch.device) -> Trial:

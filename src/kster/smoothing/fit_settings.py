@@ -11,7 +11,7 @@ from kster.smoothing.dropout import DROPOUTS, Dropout
 from kster.smoothing.kernels import Kernel
 from kster.smoothing.settings import Features, SmootherSettings
 
-Start = Literal["paper", "tuned"]
+Start = Literal["paper", "tuned", "carried"]
 STARTS: tuple[Start, ...] = get_args(Start)
 
 
@@ -23,14 +23,15 @@ class FitSettings:
     dropout: which neighbours training may not see (`dropout.py`).
     keep_rate: the share of tokens whose neighbours are all kept, so that the fit also sees exact matches.
     label_smoothing: 0 for plain likelihood; the authors' release uses 0.1.
-    start: begin at σ and λ of "paper" (100 or 10, and 0.5), or of kNN-MT "tuned" on the training tokens.
+    start: begin at σ and λ of "paper" (100 or 10, and 0.5), or of kNN-MT "tuned" on the training tokens, or
+        at the smoother "carried" by the model; tuned if it carries none of this kind.
     steps, batch_tokens, learning_rate: Adam, the rate falling linearly to 0.
     evaluate_every: steps between two looks at the development tokens; patience: how many looks without
         improvement before it stops.
     dev_fraction: the share of segments held out when no development pairs are given.
     max_tokens: at most this many tokens of the memory are trained on (all may be retrieved). None: 60,000
         on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
-    general_share: the share of each batch taken from general-domain pairs, when there are any.
+    general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
     """
 
     kernel: Kernel = "laplacian"
@@ -63,6 +64,7 @@ class FitSettings:
             "keep_rate": 0.0,
             "label_smoothing": 0.0,
             "start": "paper",
+            "general_share": 0.0,
         }
         return cls(**(recipe | changes))
 
