@@ -1,102 +1,220 @@
-"""How fast is decoding, against `transformers.generate` and with a memory?
+"""How fast is decoding, against `transformers.generate`, as CUDA graphs, and with memories of many sizes?
 
-    python benchmarks/decoding_speed.py --model models/en-de --source examples/heldout.en [--memory DIR]
+    python benchmarks/decoding_speed.py --model models/en-de --source examples/heldout.en
+    python benchmarks/decoding_speed.py --model models/en-de --source test.en \
+        --pairs train.en train.de --sizes 1000 10000 100000
 
-Everything is timed in one run on the same sentences and batches: the best of a few rounds, rounds of the
-systems taking turns. What counts are the ratios, not the seconds.
+Everything is timed in one run on the same sentences and batches: the best of a few rounds after one that is
+not counted, the systems taking turns. What counts are the ratios, not the seconds. Memories can also be named
+with --memory. KSTER's networks are as they begin: time does not depend on what they have learned.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import torch
 
 from kster import BaseModel, Memory, Translator
+from kster.formats import Pair, read_moses
+from kster.formats.encoding import text_lines
+from kster.model.step import StepDecoder
+from kster.smoothing import Smoother, SmootherSettings
 from machine import describe
 
+Work = Callable[[], list[str]]
 
-def generate(model: BaseModel, lines: list[str], beam: int, batch: int) -> list[str]:
-    """The same beam search by `transformers`, batched by length as ours."""
-    order = sorted(range(len(lines)), key=lambda i: -len(model.tokenise_source([lines[i]])[0]))
-    found = [""] * len(lines)
-    for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
-        inputs = model.tokenizer([lines[i] for i in chosen], return_tensors="pt", padding=True)
-        limit = 2 * inputs["input_ids"].shape[1] + 20
-        with torch.inference_mode():
-            ids = model.network.generate(
-                **inputs.to(model.device),
-                num_beams=beam,
-                length_penalty=0.6,
-                max_new_tokens=limit,
-                early_stopping=False,
-                bad_words_ids=[[model.pad_id]],
-            )
-        for i, row in zip(chosen, ids.tolist(), strict=True):
-            found[i] = model.detokenise([row])[0]
-    return found
+K = 16  # neighbours, for kNN-MT as for KSTER
 
 
-def timed(work: Callable[[], list[str]]) -> tuple[float, list[str]]:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    began = time.perf_counter()
-    result = work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - began, result
+class Bench:
+    """The same lines through every system."""
 
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        dtype = getattr(torch, options.dtype) if options.dtype else None
+        self.model = BaseModel.load(options.model, device=options.device, dtype=dtype)
+        lines = (line for line in text_lines(options.source) if line and line.strip())
+        self.lines = list(islice(lines, options.lines))
+        self.translator = Translator(self.model)
+        self.launching = Translator(self.model)
+        self.launching.decoder = StepDecoder(self.model, static=False)
+        fixed = SmootherSettings(
+            k=K, learn_bandwidth=False, learn_weight=False, relative=True, bandwidth=0.02, mixing_weight=0.3
+        )
+        learned = SmootherSettings(
+            k=K, dimension=self.model.dimension, features="confidence", exact_match=0.98
+        )
+        self.smoothers = {
+            name: Smoother(settings).eval().to(self.model.device)
+            for name, settings in {"knn": fixed, "kster": learned}.items()
+        }
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
-    parser.add_argument("--memory", help="also time kNN-MT and KSTER with this memory")
-    parser.add_argument("--lines", type=int, default=128)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--beam", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    @property
+    def on_gpu(self) -> bool:
+        return self.model.device.type == "cuda"
 
-    model = BaseModel.load(options.model)
-    lines = [x for x in options.source.read_text(encoding="utf-8").splitlines() if x][: options.lines]
-    memory = Memory.open(options.memory, model) if options.memory else None
-    translator = Translator(model, memory)
+    def base_systems(self) -> dict[str, Work]:
+        systems = {"base": self._ours(self.translator), "generate": self._generate}
+        if self.on_gpu:
+            systems["base, no CUDA graphs"] = self._ours(self.launching)
+        return systems
 
-    def ours(method: str) -> Callable[[], list[str]]:
+    def memory_systems(self, memory: Memory) -> dict[str, Work]:
+        return {
+            name: self._ours(self.translator, memory, smoother) for name, smoother in self.smoothers.items()
+        }
+
+    def _ours(
+        self, translator: Translator, memory: Memory | None = None, smoother: Smoother | None = None
+    ) -> Work:
         def work() -> list[str]:
             found = translator.translate(
-                lines,
-                method=method,  # type: ignore[arg-type]
-                beam=options.beam,
-                batch_sentences=options.batch,
+                self.lines,
+                memory=memory,
+                smoother=smoother,
+                beam=self.options.beam,
+                batch_sentences=self.options.batch,
             )
             return [str(translation) for translation in found]
 
         return work
 
-    systems = {"base": ours("base"), "generate": lambda: generate(model, lines, options.beam, options.batch)}
-    if memory is not None:
-        systems |= {"knn": ours("knn"), "kster": ours("kster")}
-    print(describe(model=options.model, lines=len(lines), batch=options.batch, beam=options.beam))
-    if memory is not None:
-        print(f"memory: {memory.entry_count:,} keys")
-    best: dict[str, float] = {}
-    outputs: dict[str, list[str]] = {}
-    for _ in range(options.rounds):
-        for name, work in systems.items():
-            seconds, outputs[name] = timed(work)
-            best[name] = min(seconds, best.get(name, seconds))
-    same = sum(a == b for a, b in zip(outputs["base"], outputs["generate"], strict=True))
-    print(f"base and generate agree on {same} of {len(lines)} translations")
+    def _generate(self) -> list[str]:
+        """The same beam search by `transformers`, batched by length as ours."""
+        model, batch = self.model, self.options.batch
+        lengths = [len(row) for row in model.tokenise_source(self.lines)]
+        order = sorted(range(len(self.lines)), key=lambda i: -lengths[i])
+        found = [""] * len(self.lines)
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            inputs = model.tokenizer([self.lines[i] for i in chosen], return_tensors="pt", padding=True)
+            with torch.inference_mode():
+                ids = model.network.generate(
+                    **inputs.to(model.device),
+                    num_beams=self.options.beam,
+                    length_penalty=0.6,
+                    max_length=self.translator.longest_translation(lengths[chosen[0]]) + 1,
+                    early_stopping=False,
+                    bad_words_ids=[[model.pad_id]],
+                )
+            for i, text in zip(chosen, model.detokenise(ids.tolist()), strict=True):
+                found[i] = text
+        return found
+
+    def measure(self, systems: dict[str, Work]) -> tuple[dict[str, float], dict[str, list[str]]]:
+        """The shortest time of each, and what each answered."""
+        best: dict[str, float] = {}
+        outputs: dict[str, list[str]] = {}
+        for turn in range(self.options.rounds + 1):
+            for name, work in systems.items():
+                self._wait()
+                began = time.perf_counter()
+                outputs[name] = work()
+                self._wait()
+                if turn > 0:
+                    best[name] = min(time.perf_counter() - began, best.get(name, float("inf")))
+        return best, outputs
+
+    def step_times(self, sentences: int, steps: int = 64) -> dict[str, float]:
+        """Milliseconds of one decoding step alone, with `sentences` × beam rows."""
+        sources = (self.model.tokenise_source(self.lines) * sentences)[:sentences]
+        times = {}
+        decoders = {"step": self.translator.decoder, "step, no CUDA graphs": self.launching.decoder}
+        for name, decoder in decoders.items() if self.on_gpu else [("step", self.translator.decoder)]:
+            for _ in range(3):
+                state = decoder.start(sources, self.options.beam, steps)
+                tokens = decoder.first_tokens(sentences * self.options.beam)
+                parents = torch.arange(len(tokens), device=self.model.device)
+                self._wait()
+                began = time.perf_counter()
+                for _ in range(steps):
+                    decoder.step(state, tokens, parents)
+                self._wait()
+                times[name] = (time.perf_counter() - began) / steps * 1000
+                decoder.finish(state)
+        return times
+
+    def _wait(self) -> None:
+        if self.on_gpu:
+            torch.cuda.synchronize()
+
+
+def memories(options: argparse.Namespace, model: BaseModel, directory: Path) -> Iterator[Memory]:
+    """Those that were named; or one that is filled with pairs, as it grows."""
+    for path in options.memory:
+        with Memory.open(path, model) as memory:
+            yield memory
+    if options.pairs:
+        pairs = (item for item in read_moses(*options.pairs) if isinstance(item, Pair))
+        with Memory.create(directory / "memory", model) as memory:
+            for wanted in sorted(options.sizes):
+                memory.import_pairs(islice(pairs, wanted - memory.info().segments))
+                yield memory
+
+
+def show(best: dict[str, float], base: float, lines: int) -> None:
     for name, seconds in best.items():
-        print(f"{name:10} {seconds:7.2f} s   {seconds / best['base']:5.2f} × base")
+        print(f"{name:22} {seconds:8.2f} s {lines / seconds:9.1f} sentences/s {seconds / base:7.2f} × base")
+
+
+def main() -> None:
+    options = arguments()
+    bench = Bench(options)
+    print(
+        describe(
+            model=options.model,
+            source=options.source.name,
+            lines=len(bench.lines),
+            device=bench.model.device,
+            dtype=str(bench.model.dtype).removeprefix("torch."),
+            batch=options.batch,
+            beam=options.beam,
+            k=K,
+            rounds=options.rounds,
+        )
+    )
+    best, outputs = bench.measure(bench.base_systems())
+    show(best, best["base"], len(bench.lines))
+    for name in best:
+        same = sum(a == b for a, b in zip(outputs["base"], outputs[name], strict=True))
+        if name != "base":
+            print(f"base and {name} agree on {same} of {len(bench.lines)} translations")
+    for sentences in options.step_sentences:
+        times = bench.step_times(sentences).items()
+        shown = ", ".join(f"{name} {milliseconds:.2f} ms" for name, milliseconds in times)
+        print(f"{sentences} sentences × beam {options.beam}: {shown}")
+    with tempfile.TemporaryDirectory() as directory:
+        for memory in memories(options, bench.model, Path(directory)):
+            info = memory.info()
+            systems = {"base": bench.base_systems()["base"], **bench.memory_systems(memory)}
+            best, _ = bench.measure(systems)
+            print(f"\nmemory of {info.segments:,} segments, {memory.entry_count:,} keys")
+            show(best, best["base"], len(bench.lines))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
+    parser.add_argument("--memory", action="append", default=[], help="a memory to search; may be repeated")
+    parser.add_argument("--pairs", nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help="to fill a memory")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 10_000], help="segments of it")
+    parser.add_argument("--lines", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--beam", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--step-sentences", nargs="*", type=int, default=[1, 64])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="by default the device's")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
