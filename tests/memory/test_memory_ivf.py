@@ -209,6 +209,22 @@ def test_the_index_file_is_reused_and_is_only_a_copy(
     assert [path.name != file.name for path in (large.directory / "index").iterdir()] == [True]
 
 
+def test_files_of_an_index_that_are_of_no_use_any_more_are_deleted(large: Memory) -> None:
+    index = large.directory / "index"
+    (file,) = index.iterdir()
+    (index / f"{file.name}.1-2.new").touch()  # another process is writing it
+    (index / f"{file.name}.3-4.new").touch()  # another process died writing it
+    os.utime(index / f"{file.name}.3-4.new", (0, 0))
+    file.unlink()
+    with Memory.open(large.directory, large.model, search=SMALL) as memory:
+        memory.build_index()
+        assert {path.name for path in index.iterdir()} == {file.name, f"{file.name}.1-2.new"}
+        memory.remove(range(1, 391))
+        memory.compact()
+        assert memory.info().index == "exact"
+        assert list(index.iterdir()) == []
+
+
 def test_an_index_of_other_contents_is_not_used(tmp_path: Path, large: Memory, speller: Speller) -> None:
     index_of(large)
     other = Memory.create(tmp_path / "other", speller, search=SMALL)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory, Neighbours
+from kster.memory import Memory, Neighbours, SearchSettings
 from kster.memory.index import blocks
 from kster.memory.index.blocks import BlockIndex, positions_of_newest_smallest, smallest
 from kster.memory.shards import Appender, EntryFiles, MappedEntries
@@ -129,6 +129,23 @@ def test_search_is_exact_even_where_scores_have_no_digits_left(tmp_path: Path) -
     assert (found.distances[:, 0] == 0).all()
     assert not found.distances.isnan().any()
     assert_exact(found, keys, queries, 4)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_queries_that_are_not_finite_find_nothing(memory: Memory, speller: Speller, value: float) -> None:
+    memory.import_pairs(Pair(f"s{i}", "abc") for i in range(300))
+    queries = torch.cat([speller.query("s5"), speller.query("s7"), speller.query("s9")])
+    queries[1, 3] = value
+    by_lists = Memory.open(memory.directory, speller, search=SearchSettings(exact_limit=1_000))
+    by_lists.build_index()
+    for searched in (memory, by_lists):
+        found = searched.search(queries, 4)
+        assert found.ids[1].tolist() == [-1] * 4
+        assert found.distances[1].isinf().all()
+        assert found.distances[[0, 2], 0].tolist() == [0, 0]
+        assert not found.distances.isnan().any()
+        assert (found.keys[1] == 0).all()
+        assert (found.values[1] == 0).all()
 
 
 def test_removed_entries_are_not_candidates(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def test_an_import_that_fails_leaves_no_area(memory: Memory) -> None:
         memory.import_pairs((Pair(f"s{i}", "t") for i in range(20)), progress=stop, at_once=7)
     assert areas(memory) == []
     assert memory.segment_count() == 0
+    with pytest.raises(KsterError, match="at_once is 0; it must be at least 1"):
+        memory.import_pairs([Pair("s", "t")], at_once=0)
 
 
 def test_an_import_finds_duplicates_in_the_memory_and_in_itself(memory: Memory) -> None:

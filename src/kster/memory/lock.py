@@ -34,7 +34,7 @@ class WriterLock:
             with for_people(self._path.parent, "nothing was changed"):
                 file = open(self._path, "ab")  # noqa: SIM115  (closed below)
             with file:
-                while not _try_lock(file.fileno()):
+                while not self._try_lock(file.fileno()):
                     if time.monotonic() >= deadline:
                         raise self._busy(seconds)
                     time.sleep(POLL_SECONDS)
@@ -48,10 +48,10 @@ class WriterLock:
             "changed. Try again when it has finished"
         )
 
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    def _try_lock(self, descriptor: int) -> bool:
+        with for_people(self._path.parent, "nothing was changed"):  # not every file system has locks
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True

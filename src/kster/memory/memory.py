@@ -152,6 +152,8 @@ class Memory:
         progress: called with the number of pairs dealt with so far; if it raises, nothing is imported.
         at_once: pairs whose keys are made between two calls of progress.
         """
+        if at_once < 1:
+            raise KsterError(f"at_once is {at_once}; it must be at least 1. Nothing was imported")
         with self._store.staging() as staging:
             report = stage(self._store, staging, self.model, pairs, origin, progress, at_once)
             if report.added:

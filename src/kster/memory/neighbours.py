@@ -68,10 +68,12 @@ def rank(queries: Tensor, ids: Tensor, keys: Tensor, values: Tensor, k: int) -> 
 
     queries: (n, d); ids, values: (n, c), id -1 where there is no candidate; keys: (n, c, d).
     ‖q − k‖ is summed from differences: ‖q‖² − 2q·k + ‖k‖² loses all its digits near a distance of 0.
+    A query that is not finite, as a model may give in float16, finds nothing.
     """
     n, c = ids.shape
-    found = ids >= 0
     squared = (queries.float()[:, None] - keys.float()).square().sum(-1)  # (n, c)
+    found = (ids >= 0) & squared.isfinite()
+    ids = ids.masked_fill(~found, -1)
     distances = squared.sqrt().masked_fill(~found, torch.inf)
     order = nearest_first(distances, ids)[:, :k]  # (n, min(c, k))
     found = found.gather(1, order)

@@ -14,7 +14,7 @@ from kster.memory.index import BlockIndex, Index
 from kster.memory.neighbours import Neighbours
 from kster.memory.settings import SearchSettings
 from kster.memory.snapshot import Snapshot, take_snapshot
-from kster.memory.store import Store
+from kster.memory.store import INDEX, Store
 
 CPU = torch.device("cpu")
 
@@ -138,5 +138,5 @@ class Reader:
                     "FAISS, which is not installed; install faiss-cpu, or use a GPU"
                 ) from error
 
-            return IvfIndex.open(snapshot, self._store.directory / "index", self._settings)
+            return IvfIndex.open(snapshot, self._store.directory / INDEX, self._settings)
         return BlockIndex(snapshot, device)

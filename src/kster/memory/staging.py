@@ -38,11 +38,11 @@ class Draft:
 class Staging:
     """Drafts on disk, in the order they were put there. For one thread, and gone with it."""
 
-    def __init__(self, directory: Path, dimension: int, entries_per_shard: int) -> None:
-        """directory: an empty one."""
-        self._directory = directory
+    def __init__(self, memory: Path, directory: Path, dimension: int, entries_per_shard: int) -> None:
+        """memory: what errors are about; directory: one of the area's own."""
+        self._memory = memory
         self._files = EntryFiles(directory / "entries", dimension, entries_per_shard)
-        with for_people(directory, UNTOUCHED):
+        with for_people(memory, UNTOUCHED):
             self._files.create()
             self._appender = Appender(self._files, 0, durable=False)
             self._database = Database(directory, new=True)
@@ -51,18 +51,18 @@ class Staging:
             self._database.execute("BEGIN")  # and never committed: nobody else reads this
 
     def put(self, draft: Draft) -> None:
-        with for_people(self._directory, UNTOUCHED):
+        with for_people(self._memory, UNTOUCHED):
             first, count = self._appender.count, len(draft.values)
             self._database.insert(draft.new, first, first, count, checksum=0, generation=0)
             self._appender.append(draft.keys, draft.values)
 
     def has(self, source: str, target: str) -> bool:
-        with for_people(self._directory, UNTOUCHED):
+        with for_people(self._memory, UNTOUCHED):
             return bool(self._database.by_pair(source, target))
 
     def drafts(self) -> Iterator[Draft]:
         """All that were put here; nothing can be put here any more."""
-        with for_people(self._directory, UNTOUCHED):
+        with for_people(self._memory, UNTOUCHED):
             self._appender.close()
             entries = MappedEntries(self._files, self._appender.count)
             for new, first, count in self._database.staged():
@@ -80,7 +80,7 @@ def staging_area(memory: Path, dimension: int, entries_per_shard: int) -> Iterat
         (memory / STAGING).mkdir(exist_ok=True)
         directory, lock = claim(memory / STAGING, "", LOCK)
     try:
-        staging = Staging(directory, dimension, entries_per_shard)
+        staging = Staging(memory, directory, dimension, entries_per_shard)
         try:
             yield staging
         finally:

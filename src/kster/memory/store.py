@@ -30,6 +30,7 @@ from kster.memory.spans import Spans
 from kster.memory.staging import Draft, Staging, staging_area, sweep_staging
 
 ENTRIES = "entries"
+INDEX = "index"
 WRITER_LOCK = "writer.lock"
 UNTOUCHED = "nothing was changed"
 
@@ -176,6 +177,8 @@ class Store:
                 database.drop_removed(firsts, state.generation + 1)
                 database.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
             self._sweep(state.epoch + 1)
+            for path in (self.directory / INDEX).glob(f"ivf-{state.epoch}-*"):  # its rows have moved
+                path.unlink(missing_ok=True)
             database.shrink()
             return len(spans) - len(live), state.row_count - count
 

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ from kster.memory.snapshot import Snapshot
 
 ADD = 1 << 12  # rows added at a time, while searches wait: a tenth of a second with 1,500 lists and d = 512
 SAVE_GROWTH = 1.25  # the file is written anew when the lists have grown by this much
+ABANDONED = 3_600  # seconds after which a file that nobody wrote to any more was left by a writer that died
 TIES = 4_096  # entries that look equally near to a query and are compared exactly, at most
 CPU = torch.device("cpu")
 
@@ -229,6 +231,9 @@ class Lists:
         new = self.directory / f"{name}.{os.getpid()}-{threading.get_ident()}.new"
         try:
             self.directory.mkdir(exist_ok=True)
+            for path in self.directory.glob("ivf-*.new"):
+                if time.time() - path.stat().st_mtime > ABANDONED:
+                    path.unlink(missing_ok=True)
             faiss.write_index(self._whole, str(new))
             new.replace(self.directory / name)
             for path in self.directory.glob("ivf-*.faiss"):
