@@ -158,8 +158,7 @@ def _force_batch(
     columns = (keys.to(torch.float16), tokens.to(torch.int32), hidden.to(torch.float16), *beliefs)
     lengths = [len(row) for row in targets]
     per_sentence = zip(*(column.cpu().split(lengths) for column in columns), strict=True)
-    # clone: a split is a view that would keep the whole batch alive
-    return [ForcedSentence(*(part.clone() for part in parts)) for parts in per_sentence]
+    return [ForcedSentence(*parts) for parts in per_sentence]  # views: a batch lives as long as any of them
 
 
 def _beliefs(model: BaseModel, hidden: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
