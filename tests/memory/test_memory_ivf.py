@@ -18,7 +18,8 @@ from torch import Tensor
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings
-from kster.memory.index.ivf import IvfIndex, Lists
+from kster.memory.index.ivf import IvfIndex
+from kster.memory.index.lists import Lists
 from kster.memory.snapshot import Snapshot
 from kster.model import BaseModel
 from tiny import ENGLISH, GERMAN

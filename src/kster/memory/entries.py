@@ -76,6 +76,14 @@ def segment_ids_of(snapshot: Snapshot, ids: Tensor) -> Tensor:
     return _look_up(snapshot.spans.segment_ids, lines, ids)
 
 
+def places_of(snapshot: Snapshot, ids: Tensor) -> tuple[list[int], list[int]]:
+    """Of (n,) entry ids the segments, -1 where there is no such entry, and the positions in them."""
+    spans, wanted = snapshot.spans, ids.numpy()
+    lines = spans.lines_of_entries(wanted)  # (n,)
+    positions = wanted - np.append(spans.first_entries, 0)[lines]
+    return np.append(spans.segment_ids, -1)[lines].tolist(), positions.tolist()
+
+
 def target_groups_of(snapshot: Snapshot, segment_ids: Tensor) -> Tensor:
     """(…) target-text groups of (…) segment ids, on their device; -1 where there is no such segment."""
     wanted, known = segment_ids.cpu().numpy(), snapshot.spans.segment_ids

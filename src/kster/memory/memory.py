@@ -14,7 +14,15 @@ from kster.errors import KsterError
 from kster.formats import Pair, Rejection, read_moses, read_pairs, write_pairs
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
-from kster.memory.entries import Entries, all_entries, entry_ids, keys_of, segment_ids_of, target_groups_of
+from kster.memory.entries import (
+    Entries,
+    all_entries,
+    entry_ids,
+    keys_of,
+    places_of,
+    segment_ids_of,
+    target_groups_of,
+)
 from kster.memory.importing import CHUNK, add_all, replace_unit, require_flawless, stage, write_staged
 from kster.memory.key_maker import KeyMaker
 from kster.memory.neighbours import Neighbours
@@ -180,17 +188,16 @@ class Memory:
         Languages are the memory's unless given; format is known by the file's name unless given;
         tags says what to do with inline elements of TMX and XLIFF.
         """
-        pairs: Iterator[Pair | Rejection]
+        own = self.description
         if path is not None and source is None and target is None:
-            own = self.description
             languages = source_lang or own.source_lang, target_lang or own.target_lang
-            pairs, origin = read_pairs(path, *languages, format=format, tags=tags), str(path)
+            read, origin = read_pairs(path, *languages, format=format, tags=tags), str(path)
         elif path is None and source is not None and target is not None:
-            pairs, origin = read_moses(source, target), f"{source}, {target}"
+            read, origin = read_moses(source, target), f"{source}, {target}"
         else:
             raise KsterError("name what to import: a file, or source and target; nothing was imported")
-        with closing(pairs) as opened:  # type: ignore[type-var]  # a generator, which closes its file
-            return self.import_pairs(opened, origin=origin, progress=progress)
+        with closing(read) as pairs:  # type: ignore[type-var]  # a generator, which closes its file
+            return self.import_pairs(pairs, origin=origin, progress=progress)
 
     def remove(self, ids: int | Iterable[int]) -> int:
         """Remove segments for good; returns how many. When one is unknown none is removed."""
@@ -233,19 +240,17 @@ class Memory:
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where each of these entries comes from. Raises KsterError for one that has left the memory."""
-        wanted = entry_ids(ids).numpy()
-        spans = self._reader.snapshot().spans
-        lines = spans.lines_of_entries(wanted)  # (m,)
+        wanted, snapshot = entry_ids(ids), self._reader.snapshot()
+        segment_ids, positions = places_of(snapshot, wanted)
         with self._store.reading() as database:
-            found = database.by_ids(spans.segment_ids[lines[lines >= 0]].tolist(), live=False)
-        answer = []
-        for entry, line in zip(wanted.tolist(), lines.tolist(), strict=True):
-            segment = found.get(int(spans.segment_ids[line])) if line >= 0 else None
-            if segment is None:
+            found = database.by_ids([i for i in segment_ids if i >= 0], live=False)
+        for entry, segment in zip(wanted.tolist(), segment_ids, strict=True):
+            if segment not in found:
                 raise KsterError(f"{self.directory}: no entry {entry} (any more)")
-            position = entry - int(spans.first_entries[line])
-            answer.append(Provenance(segment, position, str(self.directory)))
-        return answer
+        return [
+            Provenance(found[segment], position, str(self.directory))
+            for segment, position in zip(segment_ids, positions, strict=True)
+        ]
 
     def segment_ids(self, ids: Tensor) -> Tensor:
         """(…) segment ids of (…) entry ids; -1 where there is no such entry."""
