@@ -97,9 +97,10 @@ def test_probing_all_lists_finds_what_exact_search_finds(large: Memory, speller:
 
 @pytest.mark.parametrize("copies", [70, 300])
 def test_of_more_exact_matches_than_candidates_the_newest_are_found(
-    large: Memory, speller: Speller, copies: int
+    large: Memory, speller: Speller, copies: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first key depends on the source alone: so many copies of it lie in one list."""
+    monkeypatch.setattr("kster.memory.index.ivf.RANKED", 40)
     large.import_pairs(Pair("same", f"{i:03d}") for i in range(copies))
     newest = [segment.id for segment in large.segments()][-16:][::-1]
     assert index_of(large)._indexed == large.entry_count  # all in the lists

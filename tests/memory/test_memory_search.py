@@ -97,6 +97,7 @@ def test_of_duplicates_the_newest_come_first_however_many_there_are(
     same = torch.arange(7, 30_000, 11)  # 2,727 copies in all blocks, far more than k and its margin
     keys[same] = keys[7].clone()
     index = BlockIndex(snapshot_of(tmp_path, keys), CPU)
+    monkeypatch.setattr(blocks, "RANKED", 40)
     if tier == "gpu":  # as there: no second look, and of equal scores the newest
         monkeypatch.setattr(blocks, "positions_of_smallest", positions_of_newest_smallest)
         monkeypatch.setattr(BlockIndex, "_settle_ties", lambda *_: None)

@@ -21,6 +21,7 @@ BLOCK = 256  # entries; over 50,000 to 200,000 scores on 2 CPU cores faster than
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores carry rounding errors
 SCORES_AT_ONCE = {"cpu": 1 << 26, "cuda": 1 << 28}  # float32 scores held at a time: 256 MiB, 1 GiB
 WIDE_SUMS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # torch.mm's out_dtype
+RANKED = 4_096  # candidates of one query compared exactly at a time: 8 MiB each at d = 512
 SPARE = 8  # storage is reserved for 1/SPARE more entries than there are
 UPLOAD = 1 << 16  # entries copied at a time while loading
 
@@ -112,7 +113,8 @@ class BlockIndex(Index):
         limit = kth + 1e-5 * (length + answer.distances[:, -1].square() + kth.abs())
         for row in torch.nonzero((last <= limit) & last.isfinite())[:, 0].tolist():
             near = torch.nonzero(scores[row] <= limit[row]).T  # (1, c)
-            answer.put(row, self._rank(queries[row : row + 1], near, k))
+            parts = [self._rank(queries[row : row + 1], part, k) for part in near.split(RANKED, dim=1)]
+            answer.put(row, Neighbours.merge(parts, k))
 
     # Loading -------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kster.memory.index.base import Index
-from kster.memory.index.blocks import BlockIndex
+from kster.memory.index.blocks import RANKED, BlockIndex
 from kster.memory.index.lists import Lists, Probe, Rows
 from kster.memory.neighbours import Neighbours, rank
 from kster.memory.settings import SearchSettings
@@ -110,7 +110,9 @@ class IvfIndex(Index):
         rows, tied = self._candidates(self._lists, queries.numpy(), k)
         near = self._rank(queries, rows, k)
         for i, all_rows in tied.items():
-            near.put(i, self._rank(queries[i : i + 1], all_rows[None], k))
+            parts = (all_rows[first : first + RANKED] for first in range(0, len(all_rows), RANKED))
+            ranked = [self._rank(queries[i : i + 1], part[None], k) for part in parts]
+            near.put(i, Neighbours.merge(ranked, k))
         return Neighbours.merge([near, self._delta.search(queries, k)], k)
 
     def _rank(self, queries: Tensor, rows: npt.NDArray[np.int64], k: int) -> Neighbours:

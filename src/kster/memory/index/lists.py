@@ -25,7 +25,6 @@ from kster.memory.snapshot import Snapshot
 ADD = 1 << 12  # rows added at a time, while searches wait: a tenth of a second with 1,500 lists and d = 512
 SAVE_GROWTH = 1.25  # the file is written anew when the lists have grown by this much
 ABANDONED = 3_600  # seconds after which a file that nobody wrote to any more was left by a writer that died
-TIES = 4_096  # entries that look equally near to a query and are compared exactly, at most
 
 Rows = npt.NDArray[np.int64]
 
@@ -176,11 +175,9 @@ class Probe:
         return rows[:, :c], tied
 
     def _up_to(self, query: npt.NDArray[np.float32], distance: np.float32) -> Rows:
-        """(m,) rows of codes that are as near or nearer, but of those as far only the newest few thousand.
+        """(m,) rows of codes that are as near or nearer.
 
         FAISS itself keeps the oldest of equal codes, and equal keys have equal codes.
         """
         radius = np.nextafter(distance, np.float32(np.inf))
-        _, distances, rows = self._lists.range_search(query[None], radius, params=self._parameters)
-        at_limit = distances >= distance
-        return np.concatenate([rows[~at_limit], np.sort(rows[at_limit])[-TIES:]])
+        return self._lists.range_search(query[None], radius, params=self._parameters)[2]
