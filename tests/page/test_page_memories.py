@@ -73,7 +73,9 @@ def test_a_memory_is_made_filled_switched_off_renamed_and_deleted(page: Page, se
     made.get_by_role("button", name="Delete this memory").click()
     expect(made).to_contain_text("for good?")
     made.get_by_role("button", name="Delete", exact=True).click()
-    expect(drawer(page, "Memories")).not_to_contain_text("Renamed")
+    left = drawer(page, "Memories").get_by_role("listitem")
+    expect(left.filter(has_text="House style")).to_be_visible()
+    expect(left.filter(has_text="Renamed")).to_have_count(0)
     assert "Renamed" not in [m["name"] for m in server.http.get("/v1/memories").json()]
 
 

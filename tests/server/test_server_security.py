@@ -139,6 +139,16 @@ def test_keys_do_not_see_each_others_memories_and_an_admin_sees_all(keyed: Runni
     assert anna.delete(f"/v1/memories/{mine}").status_code == 200
 
 
+def test_the_page_needs_no_key_and_is_not_counted(keyed: RunningServer) -> None:
+    for path in ("/", "/docs", *["/page/js/main.js"] * 150):  # more than a client without a key has to spend
+        answer = keyed.http.get(path)
+        assert answer.status_code == 200
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+        assert "unsafe-inline" not in answer.headers["content-security-policy"]
+    assert keyed.http.get("/page/../app.py").status_code == 404
+    assert keyed.http.get("/page/%2e%2e/app.py").status_code == 404
+
+
 def test_shared_memories_are_seen_by_all_and_changed_by_admins_only(keyed: RunningServer) -> None:
     anna, boss = of(keyed, "anna"), of(keyed, "boss")
     (shared,) = [m for m in anna.get("/v1/memories").json() if m["shared"]]

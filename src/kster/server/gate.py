@@ -24,7 +24,7 @@ METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 MAX_CLIENTS = 10_000  # whose buckets are remembered
-UNLIMITED_PATHS = ("/health", "/metrics")
+UNLIMITED = re.compile(r"^/(?:health|metrics|docs|page/.*)?$")  # the page has many small files
 
 
 class Buckets:
@@ -103,7 +103,7 @@ class Gate:
             return 403, "requests from other sites' pages are not accepted", "OriginException"
         if int(_digits(request.headers.get("content-length"))) > self._limit(request):
             return 413, self._too_large(request), "PayloadTooLargeException"
-        if self._buckets is not None and request.url.path not in UNLIMITED_PATHS:
+        if self._buckets is not None and not UNLIMITED.match(request.url.path):
             client = token_of(request) or (request.client.host if request.client else "")
             if (seconds := self._buckets.wait(client)) > 0:
                 return 429, f"slow down: try again in {seconds:.1f} s", "TooManyRequestsException"

@@ -13,7 +13,7 @@ export function importPanel(memory, pair, jobs, imported) {
   const report = element("div", { class: "stack", role: "status" });
   const input = element("input", { type: "file", id: "import-file", accept: ACCEPTED, "aria-label": "File to import", change: () => input.files[0] && take(input.files[0]) });
   const drop = element("div", { class: "drop" }, input, button("Choose a file", () => input.click()),
-    element("span", { class: "soft" }, "or drop it here: TMX, XLIFF, PO, TSV or CSV, also compressed"));
+    element("span", { class: "soft" }, "or drop it here: TMX, XLIFF, PO, TSV, CSV"));
   input.tabIndex = -1; // the button stands for it
 
   drop.addEventListener("dragover", (event) => {

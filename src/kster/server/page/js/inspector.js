@@ -7,7 +7,7 @@ import { wordOf } from "./words.js";
 const card = byId("inspector");
 const SHOWN_AFTER = 120; // milliseconds of pointing
 const HIDDEN_AFTER = 280; // time enough to move from the word to the card
-const ENOUGH = 360; // pixels of height that are worth opening downwards for
+const ENOUGH = 280; // pixels of height that are worth opening downwards for
 const HIGHEST = 560;
 const FAINT = 0.005; // an example that weighs less is not worth a line
 
@@ -154,11 +154,14 @@ function verdict(token) {
 }
 
 const fact = (name, value) => element("div", {}, element("dt", {}, name), element("dd", {}, value));
-/** The text, with the word marked where it has it. */
+/** The text, with the word marked where it has it, perhaps with another ending. */
 function marked(text, word) {
-  const at = word.length > 1 ? text.indexOf(word) : -1;
-  if (at < 0) return [text];
-  return [text.slice(0, at), element("mark", {}, word), text.slice(at + word.length)];
+  const shortest = word.length < 4 ? word.length : Math.max(4, Math.ceil(0.7 * word.length));
+  for (let length = word.length; length >= shortest; length -= 1) {
+    const at = text.toLowerCase().indexOf(word.slice(0, length).toLowerCase());
+    if (at >= 0) return [text.slice(0, at), element("mark", {}, text.slice(at, at + length)), text.slice(at + length)];
+  }
+  return [text];
 }
 
 const plain = (token) => token.replaceAll("▁", "").replace("</s>", "(end)") || "␣";
