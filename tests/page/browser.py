@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright
+
+Open = Callable[..., Page]
+"""Opens the page in a window of its own: the fixture `open_page`."""
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 30_000  # milliseconds: only a page that is broken waits so long

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 
-from browser import PATIENCE, Watch, launch  # noqa: E402
-from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
-from running import RunningServer, start  # noqa: E402
+from browser import PATIENCE, Open, Watch, launch
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from running import RunningServer, start
 
-from tiny import ENGLISH, GERMAN, make_marian  # noqa: E402
-
-Open = Callable[..., Page]
+from tiny import ENGLISH, GERMAN, make_marian
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +68,7 @@ def open_page(browser: Browser, server: RunningServer, watch: Watch) -> Iterator
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
-        playwright.expect.set_options(timeout=PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         watch.over(page)
         page.goto(address)
         return page

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Open
 from playwright.sync_api import Locator, Page, expect
 from running import RunningServer
 
@@ -80,9 +81,9 @@ def test_a_memory_is_made_filled_switched_off_renamed_and_deleted(page: Page, se
 
 
 def test_a_file_is_uploaded_with_progress_and_a_report_of_what_was_rejected(
-    open_page: object, memory: int, server: RunningServer
+    open_page: Open, memory: int, server: RunningServer
 ) -> None:
-    page = open_page(f"/#/memory/{memory}")  # type: ignore[operator]
+    page = open_page(f"/#/memory/{memory}")
     content = tsv([*zip(ENGLISH, GERMAN, strict=True), (ENGLISH[0], GERMAN[0]), ("only one side", "")])
     page.evaluate(
         """window.bars = 0;
@@ -100,8 +101,8 @@ def test_a_file_is_uploaded_with_progress_and_a_report_of_what_was_rejected(
     assert server.http.get(f"/v1/memories/{memory}").json()["segments"] == 12
 
 
-def test_a_dropped_file_is_taken_and_changes_the_translation_at_once(open_page: object, memory: int) -> None:
-    page = open_page("/")  # type: ignore[operator]
+def test_a_dropped_file_is_taken_and_changes_the_translation_at_once(open_page: Open, memory: int) -> None:
+    page = open_page("/")
     page.get_by_label("Memory", exact=True).select_option(str(memory))
     page.get_by_label("Text to translate").fill("the old sea")
     expect(page.locator("#adapted-origin")).to_contain_text("Fresh has no examples for this pair yet")
@@ -118,9 +119,9 @@ def test_a_dropped_file_is_taken_and_changes_the_translation_at_once(open_page: 
 
 
 def test_a_broken_file_says_why_and_changes_nothing(
-    open_page: object, memory: int, server: RunningServer
+    open_page: Open, memory: int, server: RunningServer
 ) -> None:
-    page = open_page(f"/#/memory/{memory}")  # type: ignore[operator]
+    page = open_page(f"/#/memory/{memory}")
     choose_file(page, "broken.tmx", b'<?xml version="1.0"?><tmx version="1.4"><body><tu>')
     region = page.get_by_role("region", name="Import")
     expect(region).to_contain_text("broken.tmx")
@@ -131,14 +132,14 @@ def test_a_broken_file_says_why_and_changes_nothing(
 
 
 def test_examples_are_searched_deleted_and_put_back(
-    open_page: object, memory: int, server: RunningServer
+    open_page: Open, memory: int, server: RunningServer
 ) -> None:
     rows = list(zip(ENGLISH, GERMAN, strict=True)) * 2
     numbered = [(f"{s} {n}", f"{t} {n}") for n, (s, t) in enumerate(rows)]
     upload = {"file": ("more.tsv", tsv(numbered))}
     answer = server.http.post(f"/v1/memories/{memory}/import", files=upload, data={"pair": "en-de"})
     server.finished(answer.json())
-    page = open_page(f"/#/memory/{memory}")  # type: ignore[operator]
+    page = open_page(f"/#/memory/{memory}")
     region = page.get_by_role("region", name="Examples")
     expect(region.get_by_role("listitem")).to_have_count(20)
     region.get_by_role("button", name="Show more").click()
@@ -156,13 +157,13 @@ def test_examples_are_searched_deleted_and_put_back(
 
 
 def test_a_fit_draws_its_curve_while_it_runs_and_ends_with_a_report(
-    open_page: object, memory: int, server: RunningServer
+    open_page: Open, memory: int, server: RunningServer
 ) -> None:
     rows = [(f"{s} {n}", f"{t} {n}") for n in range(4) for s, t in zip(ENGLISH, GERMAN, strict=True)]
     upload = {"file": ("more.tsv", tsv(rows))}
     answer = server.http.post(f"/v1/memories/{memory}/import", files=upload, data={"pair": "en-de"})
     server.finished(answer.json())
-    page = open_page(f"/#/memory/{memory}")  # type: ignore[operator]
+    page = open_page(f"/#/memory/{memory}")
     page.evaluate(
         """window.curves = new Set();
         new MutationObserver(() => {
@@ -191,13 +192,13 @@ def test_a_fit_draws_its_curve_while_it_runs_and_ends_with_a_report(
     expect(region.get_by_role("row", name="KSTER")).to_contain_text(f"{result['dev']['kster']:.3f}")
 
 
-def test_a_fit_of_an_empty_memory_says_what_is_missing(open_page: object, memory: int) -> None:
-    page = open_page(f"/#/memory/{memory}")  # type: ignore[operator]
+def test_a_fit_of_an_empty_memory_says_what_is_missing(open_page: Open, memory: int) -> None:
+    page = open_page(f"/#/memory/{memory}")
     region = page.get_by_role("region", name="Fit")
     region.get_by_role("button", name="Start the fit").click()
     expect(region.get_by_role("alert")).to_contain_text("no examples")
 
 
-def test_a_link_to_what_is_not_there_says_so(open_page: object, watch: object) -> None:
-    page = open_page("/#/memory/999")  # type: ignore[operator]
+def test_a_link_to_what_is_not_there_says_so(open_page: Open) -> None:
+    page = open_page("/#/memory/999")
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("No memory 999")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from browser import Open
 from playwright.sync_api import Page, expect
 from running import RunningServer
 
@@ -43,7 +44,6 @@ def test_an_answer_that_comes_too_late_is_not_shown(page: Page) -> None:
         new MutationObserver(() => seen.push(adapted.textContent)).observe(adapted, {childList: true});"""
     )
     write(page, ENGLISH[1])
-    page.wait_for_timeout(400)  # longer than the pause after which a text is sent
     held[0].continue_()
     expect(page.locator("#adapted")).to_have_text(GERMAN[1])
     assert page.evaluate("seen") == [GERMAN[1]]
@@ -122,8 +122,8 @@ def test_what_is_taught_shows_at_once_with_its_example_behind_every_word(
     assert server.http.get(f"/v1/memories/{memory}").json()["segments"] == 0
 
 
-def test_teaching_without_a_memory_makes_one(open_page: object, server: RunningServer) -> None:
-    page = open_page("/")  # type: ignore[operator]
+def test_teaching_without_a_memory_makes_one(open_page: Open, server: RunningServer) -> None:
+    page = open_page("/")
     page.get_by_label("From", exact=True).select_option("de")
     expect(page.get_by_label("Into", exact=True)).to_have_value("en")
     page.get_by_label("Memory", exact=True).select_option("none")

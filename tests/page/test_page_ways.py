@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from browser import Open
 from playwright.sync_api import Page, expect
 from running import RunningServer
 
@@ -120,8 +121,8 @@ def test_landmarks_and_names_are_there(page: Page) -> None:
         expect(page.get_by_role(role).first).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("Translate")
     assert page.evaluate("document.documentElement.lang") == "en"
-    assert page.locator("#source-text").get_attribute("lang") == "en"
-    assert page.locator("#adapted").get_attribute("lang") == "de"
+    expect(page.locator("#source-text")).to_have_attribute("lang", "en")
+    expect(page.locator("#adapted")).to_have_attribute("lang", "de")
     unnamed = page.evaluate(
         """[...document.querySelectorAll("input, select, textarea")]
             .filter((field) => !field.labels?.length && !field.ariaLabel).map((field) => field.outerHTML)"""
@@ -129,8 +130,8 @@ def test_landmarks_and_names_are_there(page: Page) -> None:
     assert unnamed == []
 
 
-def test_a_phone_has_everything_within_its_width_and_shows_a_tapped_word_below(open_page: object) -> None:
-    page = open_page("/", **PHONE)  # type: ignore[operator]
+def test_a_phone_has_everything_within_its_width_and_shows_a_tapped_word_below(open_page: Open) -> None:
+    page = open_page("/", **PHONE)
     page.get_by_label("Text to translate").fill(ENGLISH[0])
     expect(page.locator("#adapted")).to_have_text(GERMAN[0])
     fits = "document.documentElement.scrollWidth <= innerWidth"
@@ -153,9 +154,9 @@ def test_a_phone_has_everything_within_its_width_and_shows_a_tapped_word_below(o
     assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.getElementById('drawer'))")
 
 
-def test_light_and_dark_follow_the_system_until_chosen_and_can_be_read(open_page: object) -> None:
+def test_light_and_dark_follow_the_system_until_chosen_and_can_be_read(open_page: Open) -> None:
     for scheme in ("light", "dark"):
-        page = open_page("/", color_scheme=scheme)  # type: ignore[operator]
+        page = open_page("/", color_scheme=scheme)
         toggle = page.get_by_role("button", name="Dark")
         expect(toggle).to_have_attribute("aria-pressed", str(scheme == "dark").lower())
         page.get_by_label("Text to translate").fill(ENGLISH[0])
@@ -174,8 +175,8 @@ def test_light_and_dark_follow_the_system_until_chosen_and_can_be_read(open_page
         assert page.evaluate(ground) == chosen
 
 
-def test_the_documentation_of_the_api_comes_from_this_server_alone(open_page: object) -> None:
-    page = open_page("/docs")  # type: ignore[operator]
+def test_the_documentation_of_the_api_comes_from_this_server_alone(open_page: Open) -> None:
+    page = open_page("/docs")
     operation = page.locator("details", has=page.locator(".path", has_text="/v1/translate")).first
     operation.locator("summary").click()
     expect(operation.get_by_role("cell", name="explain")).to_be_visible()

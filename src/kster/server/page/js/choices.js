@@ -2,7 +2,19 @@
 
 import { byId, setOptions } from "./dom.js";
 import { count } from "./format.js";
-import { AUTOMATIC, NONE, emit, memoryById, on, pairInfo, pairName, partOf, remember, remembered, state } from "./state.js";
+import {
+  AUTOMATIC,
+  NONE,
+  emit,
+  memoryById,
+  on,
+  pairInfo,
+  pairName,
+  partOf,
+  remember,
+  remembered,
+  state,
+} from "./state.js";
 
 const from = byId("source-language");
 const into = byId("target-language");
@@ -45,7 +57,11 @@ function setLanguages(source, target) {
   state.target = targets.some((pair) => pair.target === target) ? target : targets[0].target;
   remember("pair", pairName());
   setOptions(from, unique(pairs.map((pair) => [pair.source, pair.source_name])), state.source);
-  setOptions(into, targets.map((pair) => [pair.target, pair.target_name]), state.target);
+  setOptions(
+    into,
+    targets.map((pair) => [pair.target, pair.target_name]),
+    state.target,
+  );
   byId("swap").disabled = !canSwap();
   byId("source-text").lang = state.source;
   for (const id of ["adapted", "base", "teach-text"]) byId(id).lang = state.target;
@@ -57,11 +73,18 @@ function showMemories() {
   const known = wanted === AUTOMATIC || wanted === NONE || memoryById(wanted);
   const chosen = known ? wanted : AUTOMATIC;
   const serving = state.memories.filter((each) => each.automatic && partOf(each, pairName()));
-  setOptions(memory, [
-    [AUTOMATIC, serving.length ? `Automatic: ${serving.map((each) => each.name).join(", ")}` : "Automatic: none yet"],
-    ...state.memories.map((each) => [String(each.id), `${each.name} (${sizeFor(each)})`]),
-    [NONE, "No memory"],
-  ], chosen);
+  setOptions(
+    memory,
+    [
+      [
+        AUTOMATIC,
+        serving.length ? `Automatic: ${serving.map((each) => each.name).join(", ")}` : "Automatic: none yet",
+      ],
+      ...state.memories.map((each) => [String(each.id), `${each.name} (${sizeFor(each)})`]),
+      [NONE, "No memory"],
+    ],
+    chosen,
+  );
   state.memory = chosen === AUTOMATIC || chosen === NONE ? chosen : Number(chosen);
 }
 

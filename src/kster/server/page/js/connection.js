@@ -10,7 +10,10 @@ export function setUpConnection() {
   on("lost", () => {
     if (lost) return;
     lost = true;
-    showBanner("The server does not answer.", "What you wrote is still here; the page goes on when the server is back.");
+    showBanner(
+      "The server does not answer.",
+      "What you wrote is still here; the page goes on when the server is back.",
+    );
     setTimeout(look, PAUSE);
   });
 }

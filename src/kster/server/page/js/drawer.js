@@ -61,7 +61,11 @@ async function follow() {
     content = await route.view(...route.parameters);
   } catch (error) {
     const title = error instanceof Unreachable ? "No answer" : "Not to be had";
-    content = { title, back: "#/memories", body: [element("p", { class: "wrong", role: "alert" }, error.message)] };
+    content = {
+      title,
+      back: "#/memories",
+      body: [element("p", { class: "wrong", role: "alert" }, error.message)],
+    };
   }
   if (location.hash === address && drawer.open) show(content);
 }
@@ -69,11 +73,21 @@ async function follow() {
 /** back: the address of the view above. */
 function show({ title, back, body }) {
   const heading = element("h2", { tabindex: "-1" }, title);
-  const close = element("button", { type: "button", class: "button quiet", "aria-label": "Close", click: () => drawer.close() }, "✕");
+  const close = element(
+    "button",
+    { type: "button", class: "button quiet", "aria-label": "Close", click: () => drawer.close() },
+    "✕",
+  );
   byId("drawer-content").replaceChildren(
-    element("header", { class: "drawer-head" },
-      back && element("a", { class: "button quiet", href: back, "aria-label": "Back" }, "‹"), heading, close),
-    element("div", { class: "drawer-body" }, body));
+    element(
+      "header",
+      { class: "drawer-head" },
+      back && element("a", { class: "button quiet", href: back, "aria-label": "Back" }, "‹"),
+      heading,
+      close,
+    ),
+    element("div", { class: "drawer-body" }, body),
+  );
   drawer.setAttribute("aria-label", title);
   heading.focus();
 }

@@ -25,23 +25,37 @@ export function fitPanel(memory, pair, jobs) {
     notify(`${memory.name} is fitted.`);
     await Promise.all([showReport(), examplesChanged()]);
   };
-  const form = fitForm(memory, pair, watch, (text) => report.replaceChildren(element("p", { class: "wrong", role: "alert" }, text)));
+  const form = fitForm(memory, pair, watch, (text) =>
+    report.replaceChildren(element("p", { class: "wrong", role: "alert" }, text)),
+  );
   if (running) watch(running, form.querySelector("[type=submit]"));
   else showReport().catch(() => {}); // without a report there is still the form
 
-  return element("section", { class: "panel", "aria-label": "Fit" },
+  return element(
+    "section",
+    { class: "panel", "aria-label": "Fit" },
     element("h3", {}, "Fit"),
-    element("p", { class: "soft" }, "Fitting learns from the memory how much to believe its examples. It can be used meanwhile."),
-    memory.writable && form, report);
+    element(
+      "p",
+      { class: "soft" },
+      "Fitting learns from the memory how much to believe its examples. It can be used meanwhile.",
+    ),
+    memory.writable && form,
+    report,
+  );
 }
 
 function fitForm(memory, pair, watch, fail) {
   const kernel = element("select", { id: "fit-kernel" });
-  setOptions(kernel, [["laplacian", "Laplacian"], ["gaussian", "Gaussian"]]);
+  setOptions(kernel, [
+    ["laplacian", "Laplacian"],
+    ["gaussian", "Gaussian"],
+  ]);
   const k = element("input", { type: "number", id: "fit-k", min: "1", max: "256", value: "16" });
   const steps = element("input", { type: "number", id: "fit-steps", min: "1", max: "100000", value: "400" });
   const start = element("button", { type: "submit", class: "button strong" }, "Start the fit");
-  const field = (label, input) => element("div", { class: "field" }, element("label", { for: input.id }, label), input);
+  const field = (label, input) =>
+    element("div", { class: "field" }, element("label", { for: input.id }, label), input);
   const begin = async (event) => {
     event.preventDefault();
     try {
@@ -51,10 +65,23 @@ function fitForm(memory, pair, watch, fail) {
       fail(error.message);
     }
   };
-  return element("form", { class: "stack", submit: begin },
-    element("details", {}, element("summary", {}, "Settings"),
-      element("div", { class: "row" }, field("Kernel", kernel), field("Neighbours k", k), field("Steps at most", steps))),
-    element("div", {}, start));
+  return element(
+    "form",
+    { class: "stack", submit: begin },
+    element(
+      "details",
+      {},
+      element("summary", {}, "Settings"),
+      element(
+        "div",
+        { class: "row" },
+        field("Kernel", kernel),
+        field("Neighbours k", k),
+        field("Steps at most", steps),
+      ),
+    ),
+    element("div", {}, start),
+  );
 }
 
 function showJob(place, job) {
@@ -62,38 +89,71 @@ function showJob(place, job) {
     place.replaceChildren(element("p", { class: "wrong", role: "alert" }, job.error));
     return;
   }
-  place.replaceChildren(...progress(job), ...(job.curve.length ? [curve(job.curve, job.total), curveKey()] : []));
+  place.replaceChildren(
+    ...progress(job),
+    ...(job.curve.length ? [curve(job.curve, job.total), curveKey()] : []),
+  );
 }
 
 function progress(job) {
   const known = job.phase === "fitting";
-  const text = {
-    caching: `Looking at how the memory answers for its own examples: ${counted(job.done, "token")}`,
-    fitting: `Step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
-  }[job.phase] ?? "Waiting for its turn";
+  const text =
+    {
+      caching: `Looking at how the memory answers for its own examples: ${counted(job.done, "token")}`,
+      fitting: `Step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
+    }[job.phase] ?? "Waiting for its turn";
   return [
     element("p", { class: "tiny", role: "status" }, text),
-    element("progress", { class: "bar", max: "1", value: known ? String(job.progress) : null, "aria-label": "Fit" }),
+    element("progress", {
+      class: "bar",
+      max: "1",
+      value: known ? String(job.progress) : null,
+      "aria-label": "Fit",
+    }),
   ];
 }
 
-const curveKey = () => element("p", { class: "curve-key" },
-  element("span", {}, element("i"), "held-out loss, nats a token; the dot is the one kept"),
-  element("span", { class: "train" }, element("i"), "training loss"));
+const curveKey = () =>
+  element(
+    "p",
+    { class: "curve-key" },
+    element("span", {}, element("i"), "held-out loss, nats a token; the dot is the one kept"),
+    element("span", { class: "train" }, element("i"), "training loss"),
+  );
 
 function devTable(dev) {
-  const row = (name, loss) => element("tr", {}, element("td", {}, name), element("td", { class: "number" }, figure(loss, 3)));
-  return element("table", { class: "facts-table" },
-    element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Held-out loss"), element("th", { scope: "col", class: "number" }, "nats a token"))),
-    element("tbody", {}, row("Base model", dev.base), row("kNN-MT, tuned", dev.knn), row("KSTER", dev.kster)));
+  const row = (name, loss) =>
+    element("tr", {}, element("td", {}, name), element("td", { class: "number" }, figure(loss, 3)));
+  return element(
+    "table",
+    { class: "facts-table" },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        element("th", { scope: "col" }, "Held-out loss"),
+        element("th", { scope: "col", class: "number" }, "nats a token"),
+      ),
+    ),
+    element("tbody", {}, row("Base model", dev.base), row("kNN-MT, tuned", dev.knn), row("KSTER", dev.kster)),
+  );
 }
 
 function reportOf(fit) {
   const { since, seconds } = fit;
   const facts = [
     `Learned from ${counted(fit.train_tokens, "token")}${seconds ? ` in ${figure(seconds.total, 0)} s` : ""}.`,
-    fit.mixing_weight !== undefined && `On held-out text λ is ${figure(fit.mixing_weight)} and σ ${figure(fit.bandwidth)} on average.`,
-    since && `Since ${day(since.finished)}, ${counted(since.added, "example")} added and ${count(since.removed)} removed.`,
+    fit.mixing_weight !== undefined &&
+      `On held-out text λ is ${figure(fit.mixing_weight)} and σ ${figure(fit.bandwidth)} on average.`,
+    since &&
+      `Since ${day(since.finished)}, ${counted(since.added, "example")} added and ${count(since.removed)} removed.`,
   ];
-  return [curve(fit.curve, null, [["kNN-MT", fit.dev.knn]]), curveKey(), devTable(fit.dev), element("p", { class: "soft tiny" }, facts.filter(Boolean).join(" "))];
+  return [
+    curve(fit.curve, null, [["kNN-MT", fit.dev.knn]]),
+    curveKey(),
+    devTable(fit.dev),
+    element("p", { class: "soft tiny" }, facts.filter(Boolean).join(" ")),
+  ];
 }

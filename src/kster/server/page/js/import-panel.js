@@ -11,9 +11,20 @@ const ACCEPTED = ".tmx,.xlf,.xliff,.po,.tsv,.csv,.gz,.xz";
 /** jobs: the memory's latest; imported: called when something was. */
 export function importPanel(memory, pair, jobs, imported) {
   const report = element("div", { class: "stack", role: "status" });
-  const input = element("input", { type: "file", id: "import-file", accept: ACCEPTED, "aria-label": "File to import", change: () => input.files[0] && take(input.files[0]) });
-  const drop = element("div", { class: "drop" }, input, button("Choose a file", () => input.click()),
-    element("span", { class: "soft" }, "or drop it here: TMX, XLIFF, PO, TSV, CSV"));
+  const input = element("input", {
+    type: "file",
+    id: "import-file",
+    accept: ACCEPTED,
+    "aria-label": "File to import",
+    change: () => input.files[0] && take(input.files[0]),
+  });
+  const drop = element(
+    "div",
+    { class: "drop" },
+    input,
+    button("Choose a file", () => input.click()),
+    element("span", { class: "soft" }, "or drop it here: TMX, XLIFF, PO, TSV, CSV"),
+  );
   input.tabIndex = -1; // the button stands for it
 
   drop.addEventListener("dragover", (event) => {
@@ -36,7 +47,9 @@ export function importPanel(memory, pair, jobs, imported) {
     }
     try {
       showProgress(report, `Sending ${file.name}`, 0);
-      const job = await upload(`/v1/memories/${memory.id}/import`, file, { pair }, (sent) => showProgress(report, `Sending ${file.name}`, sent));
+      const job = await upload(`/v1/memories/${memory.id}/import`, file, { pair }, (sent) =>
+        showProgress(report, `Sending ${file.name}`, sent),
+      );
       await watch(job);
     } catch (error) {
       showFailure(report, error.message);
@@ -50,14 +63,29 @@ export function importPanel(memory, pair, jobs, imported) {
 
   const running = jobs.find((job) => job.kind === "import" && job.pair === pair && !isOver(job));
   if (running) watch(running);
-  return element("section", { class: "panel", "aria-label": "Import" }, element("h3", {}, "Import a file"), drop, report);
+  return element(
+    "section",
+    { class: "panel", "aria-label": "Import" },
+    element("h3", {}, "Import a file"),
+    drop,
+    report,
+  );
 }
 
 function showJob(place, job) {
   if (job.state === "done") showResult(place, job);
   else if (job.state === "failed") showFailure(place, job.error);
-  else if (job.phase === "learning") showProgress(place, `Learning ${job.file}: ${count(job.done)} of ${counted(job.total, "unit")}`, job.progress);
-  else showProgress(place, job.phase === "reading" ? `Reading ${job.file}` : `${job.file} is waiting for its turn`);
+  else if (job.phase === "learning")
+    showProgress(
+      place,
+      `Learning ${job.file}: ${count(job.done)} of ${counted(job.total, "unit")}`,
+      job.progress,
+    );
+  else
+    showProgress(
+      place,
+      job.phase === "reading" ? `Reading ${job.file}` : `${job.file} is waiting for its turn`,
+    );
 }
 
 /** part: from 0 to 1; left out where it is not known. */
@@ -78,13 +106,49 @@ function showFailure(place, text) {
 
 function showResult(place, { file, result }) {
   const { added, duplicates, rejected, rejections } = result;
-  place.replaceChildren(element("p", {}, element("strong", {}, `${file}: ${count(added)} added`), `, ${count(duplicates)} there already, ${count(rejected)} rejected`));
+  place.replaceChildren(
+    element(
+      "p",
+      {},
+      element("strong", {}, `${file}: ${count(added)} added`),
+      `, ${count(duplicates)} there already, ${count(rejected)} rejected`,
+    ),
+  );
   if (!rejected) return;
   const head = (text, kind) => element("th", { scope: "col", class: kind }, text);
-  place.append(element("details", { open: true },
-    element("summary", {}, rejections.length < rejected ? `The first ${count(rejections.length)} rejected units` : "Rejected units"),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rejected units" }, element("table", { class: "facts-table" },
-      element("thead", {}, element("tr", {}, head("Line", "number"), head("Unit"), head("Why"))),
-      element("tbody", {}, rejections.map((each) => element("tr", {},
-        element("td", { class: "number" }, each.line ?? "–"), element("td", {}, each.unit ?? "–"), element("td", {}, each.reason))))))));
+  place.append(
+    element(
+      "details",
+      { open: true },
+      element(
+        "summary",
+        {},
+        rejections.length < rejected
+          ? `The first ${count(rejections.length)} rejected units`
+          : "Rejected units",
+      ),
+      element(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rejected units" },
+        element(
+          "table",
+          { class: "facts-table" },
+          element("thead", {}, element("tr", {}, head("Line", "number"), head("Unit"), head("Why"))),
+          element(
+            "tbody",
+            {},
+            rejections.map((each) =>
+              element(
+                "tr",
+                {},
+                element("td", { class: "number" }, each.line ?? "–"),
+                element("td", {}, each.unit ?? "–"),
+                element("td", {}, each.reason),
+              ),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -33,6 +33,7 @@ async function* eventsOf(id) {
     text += value;
     const events = text.split("\n\n");
     text = events.pop();
-    for (const event of events) if (event.startsWith("data: ")) yield JSON.parse(event.slice("data: ".length));
+    for (const event of events)
+      if (event.startsWith("data: ")) yield JSON.parse(event.slice("data: ".length));
   }
 }

@@ -24,8 +24,13 @@ export function askForKey(problem) {
   showKeyButton();
   if (dialog.open && !problem) return;
   const field = element("input", {
-    type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true,
-    "aria-describedby": problem ? "key-problem" : null, "aria-invalid": problem ? "true" : null,
+    type: "password",
+    id: "key",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": problem ? "key-problem" : null,
+    "aria-invalid": problem ? "true" : null,
   });
   const keep = element("input", { type: "checkbox" });
   const entered = (event) => {
@@ -40,17 +45,30 @@ export function askForKey(problem) {
     tryAgain();
   };
   dialog.replaceChildren(
-    element("form", { submit: entered },
+    element(
+      "form",
+      { submit: entered },
       element("h2", { id: "key-title" }, "API key"),
-      element("p", { class: "soft" }, "This server wants a key. Whoever runs it makes one with ",
-        element("code", {}, "kster keys add NAME"), "."),
+      element(
+        "p",
+        { class: "soft" },
+        "This server wants a key. Whoever runs it makes one with ",
+        element("code", {}, "kster keys add NAME"),
+        ".",
+      ),
       problem && element("p", { id: "key-problem", class: "wrong", role: "alert" }, problem),
-      element("label", { for: "key" }, "Key"), field,
+      element("label", { for: "key" }, "Key"),
+      field,
       element("label", { class: "check" }, keep, "Keep it on this device"),
-      element("div", { class: "row" },
+      element(
+        "div",
+        { class: "row" },
         currentKey() && button("Forget the key", forget, "quiet"),
         button("Not now", () => dialog.close(), "quiet"),
-        element("button", { class: "button strong" }, "Use this key"))));
+        element("button", { class: "button strong" }, "Use this key"),
+      ),
+    ),
+  );
   if (!dialog.open) dialog.showModal();
   field.focus();
 }

@@ -23,7 +23,8 @@ async function connect() {
     state.status = await get("/v1/status");
     await loadMemories();
   } catch (error) {
-    if (error instanceof Refused && error.status !== 401 && error.status !== 403) showBanner("The server refused.", error.message);
+    if (error instanceof Refused && error.status !== 401 && error.status !== 403)
+      showBanner("The server refused.", error.message);
     return; // for a key and for a lost connection others take over
   }
   hideBanner();
@@ -37,7 +38,9 @@ async function checkKey() {
   if (checking) return;
   checking = true;
   try {
-    const answer = await fetch("/v1/status", { headers: currentKey() ? { Authorization: `Bearer ${currentKey()}` } : {} });
+    const answer = await fetch("/v1/status", {
+      headers: currentKey() ? { Authorization: `Bearer ${currentKey()}` } : {},
+    });
     if (answer.status === 401) askForKey();
     if (answer.status === 403) askForKey("The server does not know this key, or it was revoked.");
   } finally {

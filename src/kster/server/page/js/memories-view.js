@@ -14,46 +14,92 @@ export async function memoriesView() {
     body: [
       state.memories.length
         ? element("ul", { class: "memory-list" }, state.memories.map(summary))
-        : element("p", { class: "soft" }, "There is no memory yet. Make one, then teach it or import a file into it."),
-      mayWrite() ? newMemoryForm() : element("p", { class: "soft" }, "This key may only read: it cannot make a memory."),
+        : element(
+            "p",
+            { class: "soft" },
+            "There is no memory yet. Make one, then teach it or import a file into it.",
+          ),
+      mayWrite()
+        ? newMemoryForm()
+        : element("p", { class: "soft" }, "This key may only read: it cannot make a memory."),
     ],
   };
 }
 
 function summary(memory) {
-  return element("li", { class: "panel" },
-    element("div", { class: "row" },
+  return element(
+    "li",
+    { class: "panel" },
+    element(
+      "div",
+      { class: "row" },
       element("a", { class: "memory-link", href: `#/memory/${memory.id}` }, memory.name),
       element("span", { class: "gap" }),
       memory.shared && element("span", { class: "badge" }, "for everybody"),
-      element("span", { class: "badge" }, memory.automatic ? "automatic" : "on request")),
+      element("span", { class: "badge" }, memory.automatic ? "automatic" : "on request"),
+    ),
     memory.description && element("p", { class: "soft" }, memory.description),
-    memory.pairs.length ? pairsTable(memory) : element("p", { class: "soft" }, "Empty"));
+    memory.pairs.length ? pairsTable(memory) : element("p", { class: "soft" }, "Empty"),
+  );
 }
 
 export function pairsTable(memory) {
   const head = (text, kind) => element("th", { scope: "col", class: kind }, text);
-  return element("table", { class: "facts-table sizes" },
-    element("thead", {}, element("tr", {}, head("Pair"), head("Examples", "number"), head("Entries", "number extra"), head("On disk", "number extra"), head("Fit"))),
-    element("tbody", {}, memory.pairs.map((part) => element("tr", {},
-      element("td", {}, part.pair.replace("-", " → ")),
-      element("td", { class: "number" }, count(part.segments)),
-      element("td", { class: "number extra" }, count(part.entries)),
-      element("td", { class: "number extra" }, bytes(part.bytes_on_disk)),
-      element("td", {}, fitBadge(part))))));
+  return element(
+    "table",
+    { class: "facts-table sizes" },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        head("Pair"),
+        head("Examples", "number"),
+        head("Entries", "number extra"),
+        head("On disk", "number extra"),
+        head("Fit"),
+      ),
+    ),
+    element(
+      "tbody",
+      {},
+      memory.pairs.map((part) =>
+        element(
+          "tr",
+          {},
+          element("td", {}, part.pair.replace("-", " → ")),
+          element("td", { class: "number" }, count(part.segments)),
+          element("td", { class: "number extra" }, count(part.entries)),
+          element("td", { class: "number extra" }, bytes(part.bytes_on_disk)),
+          element("td", {}, fitBadge(part)),
+        ),
+      ),
+    ),
+  );
 }
 
 export function fitBadge(part) {
   if (part.fitted) {
     const dev = part.fit?.dev;
-    return element("span", { class: "row" }, element("span", { class: "badge fitted" }, "fitted"),
-      dev && element("span", { class: "soft tiny" }, `loss ${figure(dev.base)} → ${figure(dev.kster)}`));
+    return element(
+      "span",
+      { class: "row" },
+      element("span", { class: "badge fitted" }, "fitted"),
+      dev && element("span", { class: "soft tiny" }, `loss ${figure(dev.base)} → ${figure(dev.kster)}`),
+    );
   }
   return element("span", { class: "badge" }, part.tuned ? "tuned kNN-MT" : "not fitted");
 }
 
 function newMemoryForm() {
-  const name = element("input", { type: "text", id: "new-memory", maxlength: "200", required: true, autocomplete: "off" });
+  const name = element("input", {
+    type: "text",
+    id: "new-memory",
+    maxlength: "200",
+    required: true,
+    autocomplete: "off",
+  });
   const create = async (event) => {
     event.preventDefault();
     try {
@@ -65,11 +111,17 @@ function newMemoryForm() {
       notify(error.message);
     }
   };
-  return element("form", { class: "panel", submit: create },
+  return element(
+    "form",
+    { class: "panel", submit: create },
     element("h3", {}, "A new memory"),
-    element("div", { class: "row end" },
+    element(
+      "div",
+      { class: "row end" },
       element("div", { class: "field" }, element("label", { for: "new-memory" }, "Name"), name),
-      element("button", { class: "button strong" }, "Create")));
+      element("button", { class: "button strong" }, "Create"),
+    ),
+  );
 }
 
 export const sizeInWords = (memory) => counted(memory.segments, "example");

@@ -6,7 +6,9 @@ import { emit, state } from "./state.js";
 
 export async function loadMemories() {
   state.memories = await get("/v1/memories");
-  byId("open-memories").textContent = state.memories.length ? `Memories (${state.memories.length})` : "Memories";
+  byId("open-memories").textContent = state.memories.length
+    ? `Memories (${state.memories.length})`
+    : "Memories";
   emit("memories");
 }
 

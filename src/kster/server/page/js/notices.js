@@ -9,7 +9,12 @@ export function notify(text, action) {
   const notice = element("div", { class: "notice" }, element("span", {}, text));
   if (action) {
     const [label, act] = action;
-    notice.append(button(label, () => { notice.remove(); act(); }));
+    notice.append(
+      button(label, () => {
+        notice.remove();
+        act();
+      }),
+    );
   }
   byId("notices").replaceChildren(notice);
   // While a drawer is open, nothing outside of it can be used.

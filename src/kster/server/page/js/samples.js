@@ -17,8 +17,10 @@ async function showSamples() {
   asked += 1;
   const serial = asked;
   const place = byId("samples");
-  const memory = state.memories.find((each) =>
-    partOf(each, pairName()) && (state.memory === AUTOMATIC ? each.automatic : each.id === state.memory));
+  const memory = state.memories.find(
+    (each) =>
+      partOf(each, pairName()) && (state.memory === AUTOMATIC ? each.automatic : each.id === state.memory),
+  );
   const total = memory ? partOf(memory, pairName()).segments : 0;
   if (state.memory === NONE || !total) {
     place.replaceChildren();
@@ -26,10 +28,16 @@ async function showSamples() {
   }
   // From the middle: a memory's first segments are often headings.
   const query = `pair=${pairName()}&limit=40&offset=${Math.floor(total / 8)}`;
-  const { segments } = await get(`/v1/memories/${memory.id}/segments?${query}`).catch(() => ({ segments: [] }));
+  const { segments } = await get(`/v1/memories/${memory.id}/segments?${query}`).catch(() => ({
+    segments: [],
+  }));
   if (serial !== asked) return;
-  const short = segments.map((segment) => segment.source).filter((text) => text.length <= LONGEST && text.includes(" ")).slice(0, HOW_MANY);
+  const short = segments
+    .map((segment) => segment.source)
+    .filter((text) => text.length <= LONGEST && text.includes(" "))
+    .slice(0, HOW_MANY);
   place.replaceChildren(
     short.length ? element("span", { class: "tiny soft" }, "From the memory:") : "",
-    ...short.map((text) => button(text, () => setText(text), "quiet small")));
+    ...short.map((text) => button(text, () => setText(text), "quiet small")),
+  );
 }

@@ -15,8 +15,16 @@ export function segmentsPanel(memory, pair) {
   const list = element("ul", { class: "segment-list" });
   const total = element("p", { class: "soft tiny", role: "status" });
   const more = button("Show more", () => load(list.children.length), "small");
-  const search = element("input", { type: "search", id: "segment-search", placeholder: "Search in both languages", autocomplete: "off" });
-  search.addEventListener("input", debounced(() => load(0), 200));
+  const search = element("input", {
+    type: "search",
+    id: "segment-search",
+    placeholder: "Search in both languages",
+    autocomplete: "off",
+  });
+  search.addEventListener(
+    "input",
+    debounced(() => load(0), 200),
+  );
   let asked = 0;
 
   async function load(offset) {
@@ -29,7 +37,9 @@ export function segmentsPanel(memory, pair) {
       if (serial !== asked) return;
       if (offset === 0) list.replaceChildren();
       list.append(...found.segments.map(line));
-      total.textContent = search.value ? `${counted(found.total, "example")} found` : `${counted(found.total, "example")}, newest first`;
+      total.textContent = search.value
+        ? `${counted(found.total, "example")} found`
+        : `${counted(found.total, "example")}, newest first`;
       more.hidden = list.children.length >= found.total;
     } catch (error) {
       total.textContent = error.message;
@@ -38,23 +48,51 @@ export function segmentsPanel(memory, pair) {
 
   function line(segment) {
     const address = `#/memory/${memory.id}/${pair}/${segment.id}`;
-    const item = element("li", { class: "segment" },
+    const item = element(
+      "li",
+      { class: "segment" },
       element("span", { class: "source-side", lang: source }, segment.source),
       element("span", { class: "target-side", lang: target }, segment.target),
-      element("span", { class: "doings" },
-        element("a", { class: "button quiet small", href: address, "aria-label": `${memory.writable ? "Edit" : "Show"} ${segment.source}` }, memory.writable ? "Edit" : "Show"),
-        memory.writable && element("button", {
-          type: "button", class: "button quiet small", "aria-label": `Delete ${segment.source}`,
-          click: () => removeSegment(memory, pair, segment, () => load(0)),
-        }, "Delete")));
+      element(
+        "span",
+        { class: "doings" },
+        element(
+          "a",
+          {
+            class: "button quiet small",
+            href: address,
+            "aria-label": `${memory.writable ? "Edit" : "Show"} ${segment.source}`,
+          },
+          memory.writable ? "Edit" : "Show",
+        ),
+        memory.writable &&
+          element(
+            "button",
+            {
+              type: "button",
+              class: "button quiet small",
+              "aria-label": `Delete ${segment.source}`,
+              click: () => removeSegment(memory, pair, segment, () => load(0)),
+            },
+            "Delete",
+          ),
+      ),
+    );
     return item;
   }
 
   load(0);
-  const panel = element("section", { class: "panel", "aria-label": "Examples" },
+  const panel = element(
+    "section",
+    { class: "panel", "aria-label": "Examples" },
     element("h3", {}, "Examples"),
     memory.writable && addForm(memory, pair, from, into, () => load(0)),
-    element("label", { class: "unseen", for: "segment-search" }, "Search examples"), search, total, list, more);
+    element("label", { class: "unseen", for: "segment-search" }, "Search examples"),
+    search,
+    total,
+    list,
+    more,
+  );
   return { panel, reload: () => load(0) };
 }
 
@@ -63,11 +101,19 @@ export async function removeSegment(memory, pair, segment, then) {
   try {
     await call("DELETE", `/v1/memories/${memory.id}/segments/${segment.id}?pair=${pair}`);
     await examplesChanged();
-    notify("The example was deleted.", ["Undo", async () => {
-      await post(`/v1/memories/${memory.id}/segments`, { source: segment.source, target: segment.target, unit: segment.unit, pair });
-      await examplesChanged();
-      then();
-    }]);
+    notify("The example was deleted.", [
+      "Undo",
+      async () => {
+        await post(`/v1/memories/${memory.id}/segments`, {
+          source: segment.source,
+          target: segment.target,
+          unit: segment.unit,
+          pair,
+        });
+        await examplesChanged();
+        then();
+      },
+    ]);
     then();
   } catch (error) {
     notify(error.message);
@@ -80,7 +126,11 @@ function addForm(memory, pair, from, into, then) {
   const add = async (event) => {
     event.preventDefault();
     try {
-      await post(`/v1/memories/${memory.id}/segments`, { source: source.value.trim(), target: target.value.trim(), pair });
+      await post(`/v1/memories/${memory.id}/segments`, {
+        source: source.value.trim(),
+        target: target.value.trim(),
+        pair,
+      });
       event.target.reset();
       await examplesChanged();
       notify("Learned.");
@@ -89,10 +139,20 @@ function addForm(memory, pair, from, into, then) {
       notify(error.message);
     }
   };
-  return element("details", {}, element("summary", {}, "Add an example"),
-    element("form", { class: "stack", submit: add },
-      element("div", { class: "fields" },
+  return element(
+    "details",
+    {},
+    element("summary", {}, "Add an example"),
+    element(
+      "form",
+      { class: "stack", submit: add },
+      element(
+        "div",
+        { class: "fields" },
         element("div", {}, element("label", { for: "add-source" }, from), source),
-        element("div", {}, element("label", { for: "add-target" }, into), target)),
-      element("div", {}, element("button", { class: "button strong" }, "Add"))));
+        element("div", {}, element("label", { for: "add-target" }, into), target),
+      ),
+      element("div", {}, element("button", { class: "button strong" }, "Add")),
+    ),
+  );
 }

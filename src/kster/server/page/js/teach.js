@@ -42,7 +42,11 @@ export function setUpTeaching() {
 
 function beginEditing() {
   const able = teachable();
-  setOptions(target, [...able.map((memory) => [memory.id, memory.name]), [NEW, `a new memory, “${NEW_NAME}”`]], preferred(able));
+  setOptions(
+    target,
+    [...able.map((memory) => [memory.id, memory.name]), [NEW, `a new memory, “${NEW_NAME}”`]],
+    preferred(able),
+  );
   editing = shown.asked.text;
   text.value = shown.translation.text;
   read.hidden = true;
@@ -69,11 +73,17 @@ async function teach() {
   const submit = form.querySelector("[type=submit]");
   submit.disabled = true;
   try {
-    const id = target.value === NEW ? (await post("/v1/memories", { name: NEW_NAME })).id : Number(target.value);
+    const id =
+      target.value === NEW ? (await post("/v1/memories", { name: NEW_NAME })).id : Number(target.value);
     const segment = await post(`/v1/memories/${id}/segments`, example);
     await loadMemories();
     const { name } = memoryById(id);
-    notify(`${name} has learned it.`, ["Show the example", () => { location.hash = `#/memory/${id}/${pair}/${segment.id}`; }]);
+    notify(`${name} has learned it.`, [
+      "Show the example",
+      () => {
+        location.hash = `#/memory/${id}/${pair}/${segment.id}`;
+      },
+    ]);
     editing = null;
     if (used(id)) translate({ learned: true });
     else chooseMemory(String(id)); // so that the effect is seen
@@ -86,7 +96,8 @@ async function teach() {
 }
 
 /** Memories that take examples of this language pair. Shared ones have one pair only. */
-const teachable = () => state.memories.filter((memory) => memory.writable && (!memory.shared || partOf(memory, pairName())));
+const teachable = () =>
+  state.memories.filter((memory) => memory.writable && (!memory.shared || partOf(memory, pairName())));
 
 function preferred(able) {
   const chosen = able.find((memory) => memory.id === state.memory);

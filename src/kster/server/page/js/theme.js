@@ -3,7 +3,8 @@
 import { byId } from "./dom.js";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+const isDark = () =>
+  (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
 
 export function setUpTheme() {
   const toggle = byId("theme");

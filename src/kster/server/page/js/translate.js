@@ -25,6 +25,7 @@ let busy = false;
 export function setUpTranslation() {
   const soon = debounced(() => translate(), WAIT);
   source.addEventListener("input", () => {
+    latest += 1; // whatever is on its way is for another text
     showCount();
     soon();
   });
@@ -55,9 +56,21 @@ export function translate({ learned = false } = {}) {
   const text = source.value;
   const limit = state.status.limits.characters;
   if (!text.trim()) showNothing();
-  else if (text.length > limit) showFailure(new Error(`This text has ${count(text.length)} characters; the server takes at most ${count(limit)} at once.`));
+  else if (text.length > limit)
+    showFailure(
+      new Error(
+        `This text has ${count(text.length)} characters; the server takes at most ${count(limit)} at once.`,
+      ),
+    );
   else {
-    waiting = { serial: latest, learned, text, source: state.source, target: state.target, memories: chosenMemories() };
+    waiting = {
+      serial: latest,
+      learned,
+      text,
+      source: state.source,
+      target: state.target,
+      memories: chosenMemories(),
+    };
     work();
   }
 }
@@ -95,14 +108,17 @@ function show(asked, answer) {
   byId("base-origin").textContent = "without any memory";
   byId("legend").hidden = answer.method === "base";
   const changes = translation.words.filter((word) => word.changed).length;
-  speak(`${translation.text} ${changes ? `${count(changes)} words changed by the memory.` : "Nothing changed by the memory."}`);
+  speak(
+    `${translation.text} ${changes ? `${count(changes)} words changed by the memory.` : "Nothing changed by the memory."}`,
+  );
   emit("translated", asked.text);
 }
 
 const SMOOTHERS = { memory: "fitted", model: "with the model’s fit", default: "not fitted" };
 
 function originOf(answer) {
-  if (answer.method !== "base") return `${answer.memories.map((memory) => memory.name).join(", ")} · ${SMOOTHERS[answer.smoother] ?? ""}`;
+  if (answer.method !== "base")
+    return `${answer.memories.map((memory) => memory.name).join(", ")} · ${SMOOTHERS[answer.smoother] ?? ""}`;
   if (state.memory === NONE) return "no memory chosen: the same as the base model";
   const name = state.memory === AUTOMATIC ? "no memory" : memoryById(state.memory)?.name;
   return `${name} ${state.memory === AUTOMATIC ? "has" : "has no"} examples for this pair yet`;
@@ -110,7 +126,9 @@ function originOf(answer) {
 
 function showNothing() {
   forget();
-  adapted.replaceChildren(element("span", { class: "hint" }, "The adapted translation appears here as you write."));
+  adapted.replaceChildren(
+    element("span", { class: "hint" }, "The adapted translation appears here as you write."),
+  );
   base.replaceChildren(element("span", { class: "hint" }, "What the model says by itself."));
 }
 

@@ -13,9 +13,15 @@ export function upload(path, file, fields, progress) {
     request.open("POST", path);
     for (const [name, value] of Object.entries(keyHeaders())) request.setRequestHeader(name, value);
     request.responseType = "json";
-    request.upload.addEventListener("progress", (event) => event.lengthComputable && progress(event.loaded / event.total));
+    request.upload.addEventListener(
+      "progress",
+      (event) => event.lengthComputable && progress(event.loaded / event.total),
+    );
     request.addEventListener("load", () =>
-      request.status < 300 ? resolve(request.response) : reject(refusal(request.status, request.response ?? {})));
+      request.status < 300
+        ? resolve(request.response)
+        : reject(refusal(request.status, request.response ?? {})),
+    );
     request.addEventListener("error", () => {
       emit("lost");
       reject(new Unreachable());

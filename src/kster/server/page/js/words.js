@@ -6,13 +6,17 @@ import { percent } from "./format.js";
 /** The adapted translation: words that can be pointed at and reached with the arrow keys. */
 export function showWords(place, translation) {
   const made = fill(place, translation, (word) => {
-    const span = element("span", {
-      class: word.changed ? "word changed" : "word",
-      role: "button",
-      tabindex: "-1",
-      "aria-expanded": "false",
-      "aria-label": `${word.text}${word.changed ? ", changed" : ""}, memory ${percent(word.mixing_weight)}`,
-    }, word.text);
+    const span = element(
+      "span",
+      {
+        class: word.changed ? "word changed" : "word",
+        role: "button",
+        tabindex: "-1",
+        "aria-expanded": "false",
+        "aria-label": `${word.text}${word.changed ? ", changed" : ""}, memory ${percent(word.mixing_weight)}`,
+      },
+      word.text,
+    );
     span.style.setProperty("--weight", word.mixing_weight.toFixed(3));
     return span;
   });
@@ -22,7 +26,9 @@ export function showWords(place, translation) {
 
 /** The base model's: what the memory changed is struck out. */
 export function showBaseWords(place, translation) {
-  return fill(place, translation, (word) => element(word.changed ? "del" : "span", { class: word.changed ? "changed" : null }, word.text));
+  return fill(place, translation, (word) =>
+    element(word.changed ? "del" : "span", { class: word.changed ? "changed" : null }, word.text),
+  );
 }
 
 /** Between the words stays what the text has there: spaces, line breaks. */
@@ -52,7 +58,14 @@ export function moveWithArrows(place) {
   place.addEventListener("keydown", (event) => {
     const words = [...place.querySelectorAll(".word")];
     const at = words.indexOf(event.target);
-    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: words.length - 1 }[event.key];
+    const to = {
+      ArrowRight: at + 1,
+      ArrowDown: at + 1,
+      ArrowLeft: at - 1,
+      ArrowUp: at - 1,
+      Home: 0,
+      End: words.length - 1,
+    }[event.key];
     if (at < 0 || to === undefined) return;
     event.preventDefault();
     const next = words[Math.min(words.length - 1, Math.max(0, to))];
