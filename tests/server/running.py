@@ -63,9 +63,9 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start(data: Path, *arguments: str, **environment: str) -> RunningServer:
-    """arguments: of `kster serve`; environment: settings such as KSTER_BEAM."""
-    port = free_port()
+def start(data: Path, *arguments: str, port: int | None = None, **environment: str) -> RunningServer:
+    """arguments: of `kster serve`; environment: settings such as KSTER_BEAM; port: None for a free one."""
+    port = port or free_port()
     data.mkdir(parents=True, exist_ok=True)
     log = data.parent / f"{data.name}-{port}.log"
     command = [sys.executable, "-m", "kster", "serve", "--port", str(port), "--data", str(data), *arguments]

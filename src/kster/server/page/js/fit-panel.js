@@ -6,7 +6,7 @@ import { element, setOptions } from "./dom.js";
 import { count, counted, day, figure } from "./format.js";
 import { followJob, isOver } from "./jobs.js";
 import { examplesChanged } from "./memories.js";
-import { notify } from "./notices.js";
+import { attempt, notify } from "./notices.js";
 
 /** jobs: the memory's latest. */
 export function fitPanel(memory, pair, jobs) {
@@ -28,7 +28,7 @@ export function fitPanel(memory, pair, jobs) {
   const form = fitForm(memory, pair, watch, (text) =>
     report.replaceChildren(element("p", { class: "wrong", role: "alert" }, text)),
   );
-  if (running) watch(running, form.querySelector("[type=submit]"));
+  if (running) attempt(() => watch(running, form.querySelector("[type=submit]")));
   else showReport().catch(() => {}); // without a report there is still the form
 
   return element(

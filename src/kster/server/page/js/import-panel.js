@@ -3,6 +3,7 @@
 import { button, element } from "./dom.js";
 import { bytes, count, counted, percent } from "./format.js";
 import { followJob, isOver } from "./jobs.js";
+import { attempt } from "./notices.js";
 import { state } from "./state.js";
 import { upload } from "./upload.js";
 
@@ -62,7 +63,7 @@ export function importPanel(memory, pair, jobs, imported) {
   }
 
   const running = jobs.find((job) => job.kind === "import" && job.pair === pair && !isOver(job));
-  if (running) watch(running);
+  if (running) attempt(() => watch(running));
   return element(
     "section",
     { class: "panel", "aria-label": "Import" },

@@ -2,7 +2,7 @@
 
 import { button, byId, element } from "./dom.js";
 import { currentKey, forgetKey, keepKey } from "./key-store.js";
-import { on } from "./state.js";
+import { on, state } from "./state.js";
 
 const dialog = byId("key-dialog");
 let tryAgain = () => {};
@@ -10,18 +10,16 @@ let tryAgain = () => {};
 /** connect: called after a key was entered or forgotten. */
 export function setUpKey(connect) {
   tryAgain = connect;
-  byId("open-key").addEventListener("click", () => askForKey());
-  on("ready", () => showKeyButton());
-}
-
-export function showKeyButton() {
-  byId("open-key").hidden = currentKey() === null && !dialog.open && !byId("open-key").dataset.wanted;
+  const open = byId("open-key");
+  open.addEventListener("click", () => askForKey());
+  on("ready", () => {
+    open.hidden = currentKey() === null && !state.status.keys_required;
+  });
 }
 
 /** problem: why the server did not take the key it was sent. */
 export function askForKey(problem) {
-  byId("open-key").dataset.wanted = "true";
-  showKeyButton();
+  byId("open-key").hidden = false; // the way back to this dialog
   if (dialog.open && !problem) return;
   const field = element("input", {
     type: "password",

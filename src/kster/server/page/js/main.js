@@ -1,13 +1,12 @@
 // The page, put together.
 
-import { Refused, get } from "./api.js";
+import { Refused, get, keyHeaders } from "./api.js";
 import { setUpChoices } from "./choices.js";
 import { setUpConnection } from "./connection.js";
 import { byId } from "./dom.js";
 import { setUpDrawer } from "./drawer.js";
 import { setUpInspector } from "./inspector.js";
 import { askForKey, setUpKey } from "./key.js";
-import { currentKey } from "./key-store.js";
 import { loadMemories } from "./memories.js";
 import { hideBanner, showBanner } from "./notices.js";
 import { setUpSamples } from "./samples.js";
@@ -38,11 +37,11 @@ async function checkKey() {
   if (checking) return;
   checking = true;
   try {
-    const answer = await fetch("/v1/status", {
-      headers: currentKey() ? { Authorization: `Bearer ${currentKey()}` } : {},
-    });
+    const answer = await fetch("/v1/status", { headers: keyHeaders() });
     if (answer.status === 401) askForKey();
     if (answer.status === 403) askForKey("The server does not know this key, or it was revoked.");
+  } catch {
+    emit("lost");
   } finally {
     checking = false;
   }

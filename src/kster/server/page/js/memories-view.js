@@ -4,7 +4,7 @@ import { post } from "./api.js";
 import { element } from "./dom.js";
 import { bytes, count, counted, figure } from "./format.js";
 import { loadMemories } from "./memories.js";
-import { notify } from "./notices.js";
+import { attempt, notify } from "./notices.js";
 import { mayWrite, state } from "./state.js";
 
 export async function memoriesView() {
@@ -102,14 +102,12 @@ function newMemoryForm() {
   });
   const create = async (event) => {
     event.preventDefault();
-    try {
+    await attempt(async () => {
       const memory = await post("/v1/memories", { name: name.value });
       await loadMemories();
       notify(`${memory.name} is ready for examples.`);
       location.hash = `#/memory/${memory.id}`;
-    } catch (error) {
-      notify(error.message);
-    }
+    });
   };
   return element(
     "form",

@@ -7,7 +7,7 @@ import { fitPanel } from "./fit-panel.js";
 import { importPanel } from "./import-panel.js";
 import { examplesChanged, loadMemories } from "./memories.js";
 import { pairsTable, sizeInWords } from "./memories-view.js";
-import { notify } from "./notices.js";
+import { attempt, notify } from "./notices.js";
 import { segmentsPanel } from "./segments-panel.js";
 import { pairInfo, pairName, partOf, state } from "./state.js";
 
@@ -73,13 +73,11 @@ function pairChoice(pairs, chosen, show) {
 
 function settings(memory) {
   const change = async (edit, said) => {
-    try {
+    await attempt(async () => {
       await call("PATCH", `/v1/memories/${memory.id}`, edit);
       await examplesChanged();
       notify(said);
-    } catch (error) {
-      notify(error.message);
-    }
+    });
   };
   const name = element("input", {
     type: "text",
@@ -132,15 +130,13 @@ function settings(memory) {
 
 /** Fetched rather than linked to, so that the key travels in a header. */
 async function download(memory, pair) {
-  try {
+  await attempt(async () => {
     const answer = await fetch(`/v1/memories/${memory.id}/export?pair=${pair}`, { headers: keyHeaders() });
     if (!answer.ok) throw new Error((await answer.json()).error);
     const address = URL.createObjectURL(await answer.blob());
     element("a", { href: address, download: `${memory.name}-${pair}.tmx` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60_000);
-  } catch (error) {
-    notify(error.message);
-  }
+  });
 }
 
 function deletion(memory) {
@@ -155,15 +151,13 @@ function deletion(memory) {
   };
   const offer = () => place.replaceChildren(button("Delete this memory", ask, "grave"));
   const remove = async () => {
-    try {
+    await attempt(async () => {
       await call("DELETE", `/v1/memories/${memory.id}`);
       await loadMemories();
       await examplesChanged();
       notify(`${memory.name} was deleted.`);
       location.hash = "#/memories";
-    } catch (error) {
-      notify(error.message);
-    }
+    });
   };
   offer();
   return place;

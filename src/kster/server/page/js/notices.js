@@ -23,6 +23,15 @@ export function notify(text, action) {
   setTimeout(() => notice.remove(), LASTING);
 }
 
+/** Does something; what goes wrong is told rather than thrown. */
+export async function attempt(act) {
+  try {
+    await act();
+  } catch (error) {
+    notify(error.message);
+  }
+}
+
 /** Something that stays until it is over. Nothing hides it. */
 export function showBanner(title, text, ...buttons) {
   const banner = byId("banner");

@@ -4,7 +4,7 @@ import { call, get } from "./api.js";
 import { button, element } from "./dom.js";
 import { day } from "./format.js";
 import { examplesChanged } from "./memories.js";
-import { notify } from "./notices.js";
+import { attempt, notify } from "./notices.js";
 import { removeSegment } from "./segments-panel.js";
 import { memoryById, pairInfo } from "./state.js";
 
@@ -25,7 +25,7 @@ export async function segmentView(id, pair, number) {
 
   const save = async (event) => {
     event.preventDefault();
-    try {
+    await attempt(async () => {
       const edited = { source: source.value.trim(), target: target.value.trim() };
       const saved = await call(
         "PUT",
@@ -35,9 +35,7 @@ export async function segmentView(id, pair, number) {
       await examplesChanged();
       notify("Saved. The next translation knows it.");
       location.replace(`#/memory/${id}/${pair}/${saved.id}`);
-    } catch (error) {
-      notify(error.message);
-    }
+    });
   };
   const remove = () =>
     removeSegment(memory, pair, segment, () => {

@@ -4,7 +4,7 @@ import { call, get, post } from "./api.js";
 import { button, debounced, element } from "./dom.js";
 import { counted } from "./format.js";
 import { examplesChanged } from "./memories.js";
-import { notify } from "./notices.js";
+import { attempt, notify } from "./notices.js";
 import { pairInfo } from "./state.js";
 
 const PAGE = 20;
@@ -97,27 +97,22 @@ export function segmentsPanel(memory, pair) {
 }
 
 /** Removes an example, and offers to put it back. */
-export async function removeSegment(memory, pair, segment, then) {
-  try {
+export function removeSegment(memory, pair, segment, then) {
+  return attempt(async () => {
     await call("DELETE", `/v1/memories/${memory.id}/segments/${segment.id}?pair=${pair}`);
     await examplesChanged();
     notify("The example was deleted.", [
       "Undo",
-      async () => {
-        await post(`/v1/memories/${memory.id}/segments`, {
-          source: segment.source,
-          target: segment.target,
-          unit: segment.unit,
-          pair,
-        });
-        await examplesChanged();
-        then();
-      },
+      () =>
+        attempt(async () => {
+          const { source, target, unit } = segment;
+          await post(`/v1/memories/${memory.id}/segments`, { source, target, unit, pair });
+          await examplesChanged();
+          then();
+        }),
     ]);
     then();
-  } catch (error) {
-    notify(error.message);
-  }
+  });
 }
 
 function addForm(memory, pair, from, into, then) {
@@ -125,7 +120,7 @@ function addForm(memory, pair, from, into, then) {
   const target = element("textarea", { id: "add-target", rows: "2", required: true });
   const add = async (event) => {
     event.preventDefault();
-    try {
+    await attempt(async () => {
       await post(`/v1/memories/${memory.id}/segments`, {
         source: source.value.trim(),
         target: target.value.trim(),
@@ -135,9 +130,7 @@ function addForm(memory, pair, from, into, then) {
       await examplesChanged();
       notify("Learned.");
       then();
-    } catch (error) {
-      notify(error.message);
-    }
+    });
   };
   return element(
     "details",
