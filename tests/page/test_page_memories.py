@@ -202,3 +202,16 @@ def test_a_fit_of_an_empty_memory_says_what_is_missing(open_page: Open, memory: 
 def test_a_link_to_what_is_not_there_says_so(open_page: Open) -> None:
     page = open_page("/#/memory/999")
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("No memory 999")
+
+
+def test_a_memory_that_somebody_deleted_is_reported_in_the_servers_words(
+    open_page: Open, server: RunningServer
+) -> None:
+    made = server.http.post("/v1/memories", json={"name": "Short-lived"}).json()["id"]
+    page = open_page("/")
+    page.get_by_label("Memory", exact=True).select_option(str(made))
+    server.http.delete(f"/v1/memories/{made}")
+    page.get_by_label("Text to translate").fill(ENGLISH[0])
+    expect(page.get_by_role("alert").filter(has_text=f"No memory {made}.")).to_be_visible()
+    page.get_by_label("Memory", exact=True).select_option("auto")
+    expect(page.locator("#adapted")).to_have_text(GERMAN[0])

@@ -104,17 +104,6 @@ def test_a_file_that_is_too_large_is_not_sent(troubled: Page, keyed: RunningServ
     expect(troubled.get_by_role("region", name="Import")).to_contain_text("at most 10 kB")
 
 
-def test_whatever_the_server_refuses_is_shown_in_its_words(troubled: Page, keyed: RunningServer) -> None:
-    enter_key(troubled, keyed.keys["read"])  # type: ignore[attr-defined]
-    expect(troubled.get_by_label("From", exact=True)).to_have_value("en")
-    troubled.route(
-        "**/v1/translate",
-        lambda route: route.fulfill(status=429, json={"error": "slow down: try again in 2.0 s"}),
-    )
-    troubled.get_by_label("Text to translate").fill(ENGLISH[0])
-    expect(troubled.get_by_role("alert").filter(has_text="Slow down: try again in 2.0 s.")).to_be_visible()
-
-
 def test_a_server_that_is_gone_is_noticed_and_so_is_its_return(troubled: Page, keyed: RunningServer) -> None:
     enter_key(troubled, keyed.keys["read"])  # type: ignore[attr-defined]
     troubled.get_by_label("Text to translate").fill(ENGLISH[0])
