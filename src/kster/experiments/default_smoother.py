@@ -56,14 +56,16 @@ def main() -> int:
 def fit(model: BaseModel, data: Path, out: Path, seed: int, quick: bool) -> list[DefaultFitResult]:
     corpora = Corpora(data, languages_of(model))
     settings = DefaultFitSettings(
-        fit=FitSettings(seed=seed, steps=3_000, batch_tokens=16_384, evaluate_every=100, patience=8)
+        fit=FitSettings(
+            start="tuned", seed=seed, steps=3_000, batch_tokens=16_384, evaluate_every=100, patience=8
+        )
     )
     if quick:
         settings = DefaultFitSettings(
             sizes=(1, 20),
             queries=8,
             dev_queries=4,
-            fit=FitSettings(seed=seed, steps=40, batch_tokens=1_024, evaluate_every=10),
+            fit=FitSettings(start="tuned", seed=seed, steps=40, batch_tokens=1_024, evaluate_every=10),
         )
     size = 60 if quick else None
     domains: dict[str, Pairs] = {

@@ -46,7 +46,7 @@ class DefaultFitSettings:
     queries: int = 400
     dev_queries: int = 100
     general_share: float = 0.4
-    fit: FitSettings = field(default_factory=lambda: FitSettings(steps=1500, patience=10))
+    fit: FitSettings = field(default_factory=lambda: FitSettings(start="tuned", steps=1500, patience=10))
 
 
 @dataclass(frozen=True, slots=True)

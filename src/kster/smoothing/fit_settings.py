@@ -43,7 +43,7 @@ class FitSettings:
     dropout: Dropout = "provenance"
     keep_rate: float = 0.1
     label_smoothing: float = 0.0
-    start: Start = "tuned"
+    start: Start = "carried"
     steps: int = 400
     batch_tokens: int = 4096
     learning_rate: float = 1e-3
