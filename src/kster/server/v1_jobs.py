@@ -22,7 +22,16 @@ from kster.smoothing import FitSettings
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
-FIT_REPORT = ("dev", "train_tokens", "train_segments", "memory_entries", "seconds", "curve", "finished")
+FIT_REPORT = (
+    "dev",
+    "general",
+    "train_tokens",
+    "train_segments",
+    "memory_entries",
+    "seconds",
+    "curve",
+    "finished",
+)
 LOOK_EVERY = 0.2  # seconds between two looks at a job that is being watched
 
 

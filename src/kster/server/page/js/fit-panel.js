@@ -3,7 +3,8 @@
 import { get, post } from "./api.js";
 import { curve } from "./curve.js";
 import { element, setOptions } from "./dom.js";
-import { count, counted, day, figure } from "./format.js";
+import { curveKey, fitReport } from "./fit-report.js";
+import { count, counted } from "./format.js";
 import { followJob, isOver } from "./jobs.js";
 import { examplesChanged } from "./memories.js";
 import { attempt, notify } from "./notices.js";
@@ -15,7 +16,7 @@ export function fitPanel(memory, pair, jobs) {
 
   const showReport = async () => {
     const found = await get(`/v1/memories/${memory.id}/fit?pair=${pair}`);
-    if (found) report.replaceChildren(...reportOf(found));
+    if (found) report.replaceChildren(...fitReport(found));
   };
   const watch = async (job, start) => {
     start.disabled = true;
@@ -110,50 +111,5 @@ function progress(job) {
       value: known ? String(job.progress) : null,
       "aria-label": "Fit",
     }),
-  ];
-}
-
-const curveKey = () =>
-  element(
-    "p",
-    { class: "curve-key" },
-    element("span", {}, element("i"), "held-out loss, nats a token; the dot is the one kept"),
-    element("span", { class: "train" }, element("i"), "training loss"),
-  );
-
-function devTable(dev) {
-  const row = (name, loss) =>
-    element("tr", {}, element("td", {}, name), element("td", { class: "number" }, figure(loss, 3)));
-  return element(
-    "table",
-    { class: "facts-table" },
-    element(
-      "thead",
-      {},
-      element(
-        "tr",
-        {},
-        element("th", { scope: "col" }, "Held-out loss"),
-        element("th", { scope: "col", class: "number" }, "nats a token"),
-      ),
-    ),
-    element("tbody", {}, row("Base model", dev.base), row("kNN-MT, tuned", dev.knn), row("KSTER", dev.kster)),
-  );
-}
-
-function reportOf(fit) {
-  const { since, seconds } = fit;
-  const facts = [
-    `Learned from ${counted(fit.train_tokens, "token")}${seconds ? ` in ${figure(seconds.total, 0)} s` : ""}.`,
-    fit.mixing_weight !== undefined &&
-      `On held-out text λ is ${figure(fit.mixing_weight)} and σ ${figure(fit.bandwidth)} on average.`,
-    since &&
-      `Since ${day(since.finished)}, ${counted(since.added, "example")} added and ${count(since.removed)} removed.`,
-  ];
-  return [
-    curve(fit.curve, null, [["kNN-MT", fit.dev.knn]]),
-    curveKey(),
-    devTable(fit.dev),
-    element("p", { class: "soft tiny" }, facts.filter(Boolean).join(" ")),
   ];
 }
