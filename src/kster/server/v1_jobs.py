@@ -93,7 +93,9 @@ async def show_fit(
     if info is None or info.fit is None:
         return None
     shown = {name: info.fit[name] for name in FIT_REPORT if name in info.fit}
-    means = {name: info.fit[name]["mean"] for name in ("bandwidth", "mixing_weight") if name in info.fit}
+    means: dict[str, Any] = {
+        name: info.fit[name]["mean"] for name in ("bandwidth", "mixing_weight") if name in info.fit
+    }
     return {**shown, **means, "since": asdict(info.since_fit) if info.since_fit else None}
 
 
