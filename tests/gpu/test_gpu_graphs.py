@@ -20,6 +20,12 @@ pytestmark = pytest.mark.gpu
 LIMIT = 40
 
 
+@pytest.fixture(autouse=True)
+def record_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches here are few and short."""
+    monkeypatch.setattr("kster.model.graph.STEPS_BEFORE_RECORDING", 12)
+
+
 def translate(decoder: StepDecoder, texts: list[str], beam: int = 4) -> list[tuple[int, ...]]:
     """The tokens of all hypotheses."""
     found: list[list[Hypothesis]] = beam_search(

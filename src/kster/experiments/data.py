@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,22 +20,32 @@ LONGEST_TO_FIT = 480  # bytes; shorter than any model's limit in tokens, whateve
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Consecutive lines of a corpus: `count` pairs from line `first` on, or all that follow."""
+    """Lines of a corpus: `count` pairs from line `first` on, or all that follow; perhaps not every one.
+
+    every: 5 takes the first, sixth, … of the whole corpus; `first` and `count` are counted among those.
+    """
 
     corpus: str
     split: str
     count: int | None = None
     first: int = 0
+    every: int = 1
 
     def __str__(self) -> str:
         end = "" if self.count is None else str(self.first + self.count)
-        return f"{self.corpus}/{self.split}[{self.first or ''}:{end}]"
+        step = "" if self.every == 1 else f", every {self.every}"
+        return f"{self.corpus}/{self.split}[{self.first or ''}:{end}]{step}"
+
+    @property
+    def end(self) -> int | None:
+        """The line of the corpus after the last that may be needed; None: all are."""
+        return None if self.count is None else (self.first + self.count) * self.every
 
     def at_most(self, count: int | None) -> Slice:
         """The beginning of this slice."""
         if count is None or (self.count is not None and self.count <= count):
             return self
-        return Slice(self.corpus, self.split, count, self.first)
+        return replace(self, count=count)
 
 
 class Corpora:
@@ -90,8 +100,7 @@ class Corpora:
             pairs = example_pairs(slice.split, self.direction)
             return pairs[slice.first :][: slice.count]
         source, target = (self.file(slice.corpus, slice.split, language) for language in self.direction)
-        end = None if slice.count is None else slice.first + slice.count
-        return list(_lines(source, target, end))[slice.first :]
+        return list(_lines(source, target, slice.end))[:: slice.every][slice.first :][: slice.count]
 
 
 @lru_cache(maxsize=4)
@@ -125,10 +134,9 @@ def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[P
     for slice in slices:
         if slice.corpus == EXAMPLE:
             continue
-        end = None if slice.count is None else slice.first + slice.count
         place = (slice.corpus, slice.split)
         known = ends.get(place, 0)
-        ends[place] = None if end is None or known is None else max(end, known)
+        ends[place] = None if slice.end is None or known is None else max(slice.end, known)
     written = []
     for (corpus, split), end in sorted(ends.items()):
         pairs = corpora.pairs(Slice(corpus, split, end))

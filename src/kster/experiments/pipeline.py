@@ -30,11 +30,13 @@ from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import SAFE_KNN, FitSettings, Smoother, SmootherSettings, fit, tune
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.general import general_text
 from kster.smoothing.smoother import SETTINGS_FILE
 from kster.smoothing.sweep import Trial
 from kster.translation import Translator
 
 IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
+KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ class Pipeline:
                 self.clock.check()
                 chunk = pairs[first : first + IMPORT_AT_ONCE]
                 # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
-                memory.import_pairs(Pair(source, target) for source, target in chunk)
+                memory.import_pairs((Pair(source, target) for source, target in chunk), at_once=KEYS_AT_ONCE)
                 write_json(progress, first + len(chunk))
                 self.say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
         part.rename(directory)
@@ -151,15 +153,18 @@ class Pipeline:
 
     # Smoothers ---------------------------------------------------------------------------------------
 
-    def fit(
-        self, spec: MemorySpec, settings: FitSettings, dev: Sequence[Slice], general: Sequence[Slice] = ()
-    ) -> Path:
-        """The directory a smoother fitted to a memory will be in; stopped by `dev` and held-out `general`."""
+    def fit(self, spec: MemorySpec, settings: FitSettings, dev: Sequence[Slice]) -> Path:
+        """The directory a smoother fitted to a memory will be in; stopped by `dev`.
+
+        Like any fit it looks at the general text that ships, unless its settings say otherwise, and may start
+        from the smoother that the base model carries.
+        """
         identity = {
             "memory": spec.identity,
             "settings": settings.to_json(),
             "dev": [str(slice) for slice in dev],
-            "general": [str(slice) for slice in general],
+            "general": digest(general_text(*self.languages)) if settings.general_share else None,
+            "start": self._start_of(settings),
         }
         directory = self.cache / "fits" / f"{spec.name}-{digest(identity)}"
 
@@ -171,7 +176,6 @@ class Pipeline:
                 memory,
                 settings,
                 self.corpora.fitting_pairs(*dev),
-                general=self.corpora.fitting_pairs(*general),
                 caches=self.cache / "lookups" / digest(spec.identity),
             )
             self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
@@ -180,6 +184,11 @@ class Pipeline:
             shutil.rmtree(memory.directory / SMOOTHER_DIRECTORY)
 
         return self.promise(directory, make)
+
+    def _start_of(self, settings: FitSettings) -> str | None:
+        """Tells one carried smoother from another."""
+        carried = self.default_smoother() if settings.start == "carried" else None
+        return carried.name if isinstance(carried, Path) else None
 
     def tuning(self, spec: MemorySpec, ks: tuple[int, ...], dev: Sequence[Slice]) -> list[Trial]:
         """kNN-MT as published, on a grid: every trial with its likelihood on `dev`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kster.experiments.data import Corpora, Slice, write_lines
@@ -16,7 +17,7 @@ Prepare = Callable[[Corpora, Scale], list[Path]]
 
 def original(slice: Slice) -> Slice:
     """The slice that a noisy one is made of; any other is its own."""
-    return Slice(slice.corpus.removesuffix(NOISY), slice.split, slice.count, slice.first)
+    return replace(slice, corpus=slice.corpus.removesuffix(NOISY))
 
 
 def prepare_noise(corpora: Corpora, scale: Scale) -> list[Path]:
@@ -28,7 +29,7 @@ def prepare_noise(corpora: Corpora, scale: Scale) -> list[Path]:
 
         wordnet = WordNet(find_wordnet())
         for slice in missing:
-            pairs = corpora.pairs(original(slice))
+            pairs = corpora.pairs(memory_slice(original(slice).corpus, scale))
             for side, language in enumerate(corpora.direction):
                 lines = (pair[side] for pair in pairs)
                 text = disturb_lines(lines, wordnet.synonyms) if language == "en" else lines

@@ -73,7 +73,6 @@ def needed_data(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[S
         for slice in (
             *block.setting.memory.slices,
             *(dev.at_most(scale.dev) for dev in block.setting.dev),
-            *(general.at_most(scale.general_fit) for general in block.setting.general),
             *(test for _, test in block.tests),
         ):
             slices[slice] = None

@@ -10,7 +10,8 @@ from typing import Any
 class Scale:
     """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
-    general_fit: general-domain pairs in a fit. shortlist: kNN-MT settings translated to choose by BLEU.
+    it_every: of how many pairs of the IT corpus its memory takes one.
+    shortlist: kNN-MT settings translated to choose by BLEU.
     fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
     least_steps, most_steps: of any fine-tuning; batch_tokens: its batch.
     online: sentences of the simulated working day; sizes: segments of growing memories.
@@ -20,12 +21,12 @@ class Scale:
 
     name: str
     memory: int | None = None
-    general_memory: int = 87_000
+    general_memory: int = 30_000
+    it_every: int = 5
     test: int | None = None
     dev: int = 2_000
-    dev_decoded: int = 500
-    general_fit: int = 3_000
-    shortlist: int = 8
+    dev_decoded: int = 400
+    shortlist: int = 6
     fit: dict[str, Any] = field(default_factory=dict)
     epochs: tuple[int, ...] = (3, 10, 30)
     joint_epochs: tuple[int, ...] = (2,)
@@ -42,7 +43,7 @@ class Scale:
     ks: tuple[int, ...] = (4, 8, 16, 32)
 
 
-FULL = Scale("full", fit={"steps": 2_000, "batch_tokens": 16_384, "evaluate_every": 50, "patience": 8})
+FULL = Scale("full", fit={"steps": 800, "batch_tokens": 16_384, "evaluate_every": 40, "patience": 6})
 
 QUICK = Scale(
     "quick",
@@ -51,7 +52,6 @@ QUICK = Scale(
     test=6,
     dev=12,
     dev_decoded=4,
-    general_fit=12,
     shortlist=2,
     fit={"steps": 20, "batch_tokens": 512, "evaluate_every": 10, "max_tokens": 1_500},
     epochs=(1,),

@@ -22,28 +22,25 @@ Kind = Literal["base", "finetuned", "joint", "knn", "fixed", "kster"]
 class System:
     """One row of a table.
 
-    ks: numbers of neighbours kNN-MT may choose from. fixed: kNN-MT with nothing left to choose.
-    fit: settings of KSTER to choose from by BLEU on dev; general: general text in the fit, too.
+    ks: numbers of neighbours kNN-MT may choose from; shortlist: of how many settings by BLEU, if not as
+    many as usual. fixed: kNN-MT with nothing left to choose.
+    fit: settings of KSTER to choose from by BLEU on dev.
     """
 
     name: str
     kind: Kind
     ks: tuple[int, ...] = (4, 8, 16, 32)
+    shortlist: int | None = None
     fixed: SmootherSettings | None = None
     fit: tuple[FitSettings, ...] = ()
-    general: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a system may use: a memory (or its text, to train on), and text to choose by.
-
-    dev: the sets whose mean BLEU decides; general: general-domain text for fits that want it.
-    """
+    """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides."""
 
     memory: MemorySpec
     dev: tuple[Slice, ...]
-    general: tuple[Slice, ...] = ()
 
 
 def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
@@ -58,11 +55,10 @@ def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale
         trained = [train_baseline(pipeline, memory, dev, epochs, scale) for epochs in lengths]
         return choose(pipeline, [Engine(model=model) for model in trained], dev, scale)
     if system.kind == "knn":
-        listed = shortlist(pipeline.tuning(memory, system.ks, dev), scale.shortlist)
+        listed = shortlist(pipeline.tuning(memory, system.ks, dev), system.shortlist or scale.shortlist)
         smoothers = [trial.settings("gaussian", exact_match=None) for trial in listed]
         return choose(pipeline, [Engine(memory=memory, smoother=s) for s in smoothers], dev, scale)
-    general = tuple(slice.at_most(scale.general_fit) for slice in setting.general) if system.general else ()
-    fits = [pipeline.fit(memory, settings, dev, general) for settings in system.fit]
+    fits = [pipeline.fit(memory, settings, dev) for settings in system.fit]
     return choose(pipeline, [Engine(memory=memory, smoother=path) for path in fits], dev, scale)
 
 

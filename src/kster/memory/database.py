@@ -262,4 +262,8 @@ def _contains(text: str, folded: str) -> bool:
 
 def _is_unicode(text: str) -> bool:
     """Whether text could be in a memory at all: lone surrogates cannot."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -7,6 +7,7 @@ the static state it reads and writes, and is replayed whenever a batch of that s
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections import Counter
@@ -22,7 +23,7 @@ log = logging.getLogger("kster.model")
 # tokens (rows,), parents (rows,) → queries (rows, d), final decoder states (rows, d)
 Decode = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
-STEPS_BEFORE_RECORDING = 12  # recording costs about as many: a shape has to show that it comes back
+STEPS_BEFORE_RECORDING = 40  # more than one batch has at one stretch: a shape has to show that it comes back
 
 _one_at_a_time = threading.Lock()  # CUDA records one graph at a time
 
@@ -75,9 +76,7 @@ class RecordedStep:
                 stream = _recording_stream(position.device)
                 self._warm_up(decode, stream)
                 position.copy_(before)
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-                    queries, hidden = decode(self.tokens, self.parents)
+                graph, queries, hidden = self._capture(decode, stream)
         except RuntimeError as error:
             self.possible = False
             position.copy_(before)
@@ -85,6 +84,31 @@ class RecordedStep:
             log.warning("decoding goes on without CUDA graphs: %s", reason)
         else:
             self.graphs[stretch] = _Recording(graph, queries, hidden)
+
+    def _capture(
+        self, decode: Decode, stream: torch.cuda.Stream
+    ) -> tuple[torch.cuda.CUDAGraph, Tensor, Tensor]:
+        """What `torch.cuda.graph` does, less its collecting of garbage and emptying of the allocator's cache.
+
+        Those take a tenth of a second in a large process, and the next allocations as much again. That no
+        garbage is collected during the recording has to be seen to instead.
+        """
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize(self.tokens.device)
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            with torch.cuda.stream(stream):
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    queries, hidden = decode(self.tokens, self.parents)
+                finally:
+                    graph.capture_end()
+        finally:
+            if collecting:
+                gc.enable()
+        torch.cuda.current_stream().wait_stream(stream)
+        return graph, queries, hidden
 
     def _warm_up(self, decode: Decode, stream: torch.cuda.Stream) -> None:
         """Once on the stream that records, as CUDA asks for. What this writes the real step overwrites."""

@@ -153,6 +153,6 @@ def _grow(memory: Memory, pairs: Pairs, sizes: Sequence[int]) -> Iterator[int]:
     """Let the memory grow to each size in turn, the last being all pairs; yields how many it has."""
     reached = 0
     for size in [*(size for size in sorted(sizes) if size < len(pairs)), len(pairs)]:
-        memory.import_pairs(Pair(*pair) for pair in pairs[reached:size])
+        memory.import_pairs((Pair(*pair) for pair in pairs[reached:size]), at_once=4_096)
         reached = size
         yield size
