@@ -78,6 +78,25 @@ def test_what_was_imported_or_added_comes_back_word_for_word(
         assert all(max(t.examples, key=lambda e: e.weight).source == source for t in after.tokens or ())
 
 
+def test_one_correction_serves_the_next_sentence_and_leaves_other_text_alone(
+    english_german: Translator, tmp_path: Path
+) -> None:
+    """With the smoother that the model carries: nothing is fitted."""
+    other = ["The parliament met on Tuesday.", "Can you tell me when the next train leaves?"]
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        memory.add(
+            "Wipe the dosing funnel with a dry cloth.",
+            "Den Dosiertrichter mit einem trockenen Tuch abwischen.",
+        )
+        assert english_german.resolve("kster", memory).origin == "model"  # type: ignore[union-attr]
+        sources = ["The dosing funnel is made of steel.", *other]
+        base = [str(t) for t in english_german.translate(sources, method="base")]
+        adapted = [str(t) for t in english_german.translate(sources, memory=memory)]
+    assert "Dosiertrichter" not in base[0]
+    assert "Dosiertrichter" in adapted[0]
+    assert adapted[1:] == base[1:]
+
+
 def test_the_held_out_segments_are_not_in_the_memory() -> None:
     pairs = [p for p in read_pairs(EXAMPLES / "ombravella.tmx", "en", "de") if isinstance(p, Pair)]
     english, german = lines("heldout.en"), lines("heldout.de")
