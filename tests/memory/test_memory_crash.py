@@ -27,30 +27,41 @@ def work(directory: str, seed: int, said: Connection) -> None:
     rng = random.Random(seed)
     memory = Memory.open(directory, Speller(DIMENSION))
     for number in range(1_000_000):
-        kind = rng.choices(["add", "import", "remove", "compact"], [4, 3, 3, 1])[0]
+        kind = rng.choices(["add", "import", "remove", "edit", "replace", "compact"], [4, 3, 3, 2, 2, 1])[0]
         live = memory.segments()
+        with_unit = [segment for segment in live if segment.unit]
         if kind == "add":
             change: list[Text] = [(f"a{seed}-{number}", "hinzugefügt")]
         elif kind == "import":
             change = [(f"i{seed}-{number}-{i}", "eingelesen") for i in range(rng.randint(1, 60))]
         elif kind == "remove":
             change = [(s.source, s.target) for s in rng.sample(live, min(len(live), rng.randint(0, 40)))]
+        elif kind in ("edit", "replace") and (found := live if kind == "edit" else with_unit):
+            old = rng.choice(found)
+            change = [(old.source, old.target), (f"{kind[0]}{seed}-{number}", "verbessert")]
         else:
-            change = []
+            kind, change = "compact", []
         said.send(json.dumps(["begin", kind, change]))
         if kind == "add":
-            memory.add(*change[0])
+            memory.add(*change[0], unit=change[0][0])
         elif kind == "import":
             memory.import_pairs(Pair(*text) for text in change)
         elif kind == "remove":
             memory.remove([s.id for s in live if (s.source, s.target) in set(change)])
+        elif kind == "edit":
+            memory.edit(old.id, *change[1])
+        elif kind == "replace":
+            memory.replace(old.unit, *change[1])
         else:
             memory.compact()
         said.send(json.dumps(["done"]))
 
 
-def after(texts: set[Text], kind: str, change: set[Text]) -> set[Text]:
-    return texts - change if kind == "remove" else texts | change
+def after(texts: set[Text], kind: str, change: list[Text]) -> set[Text]:
+    if kind in ("edit", "replace"):
+        old, new = change
+        return texts - {old} | {new}
+    return texts - set(change) if kind == "remove" else texts | set(change)
 
 
 def run_and_kill(
@@ -75,7 +86,7 @@ def run_and_kill(
     for message in messages:
         word, *rest = json.loads(message)
         if word == "begin":
-            kind, change = rest[0], {tuple(text) for text in rest[1]}
+            kind, change = rest[0], [(source, target) for source, target in rest[1]]
             finished = after(texts, kind, change)
         else:
             texts, kind = finished, "nothing"

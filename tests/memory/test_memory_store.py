@@ -145,6 +145,35 @@ def test_replacing_a_unit_leaves_one_segment_with_its_id(memory: Memory, speller
     assert found.values.tolist() == [[ord("m")]]
 
 
+def test_an_edited_segment_is_found_by_its_new_text_only(memory: Memory, speller: Speller) -> None:
+    memory.import_pairs([Pair("tree", "Baun", "7"), Pair("bird", "Vogel", "8")])
+    edited = memory.edit(1, "tree", "Baum")
+    assert (edited.id, edited.unit) == (3, "7")
+    assert [s.target for s in memory.segments()] == ["Vogel", "Baum"]
+    assert memory.edit(3, "tree", "Baum") == edited
+    assert memory.search(speller.query("tree", "Bau"), 1).values.tolist() == [[ord("m")]]
+    assert memory.entry_count == len("Vogel") + 1 + len("Baum") + 1
+
+
+def test_an_edit_to_a_pair_that_is_there_already_leaves_that_one(memory: Memory) -> None:
+    memory.import_pairs([Pair("tree", "Baum"), Pair("tree", "Baun")])
+    assert memory.edit(2, "tree", "Baum") == memory.segment(1)
+    assert [s.id for s in memory.segments()] == [1]
+
+
+def test_an_edit_that_cannot_be_made_changes_nothing(memory: Memory) -> None:
+    memory.add("tree", "Baum")
+    for id, target, reason in [
+        (9, "Baum", "no segment 9"),
+        (1, "", "untranslated"),
+        (1, "x" * 120, "too long"),
+    ]:
+        with pytest.raises(KsterError, match=reason):
+            memory.edit(id, "tree", target)
+    assert [(s.id, s.target) for s in memory.segments()] == [(1, "Baum")]
+    assert memory.verify() == []
+
+
 def test_removing_an_unknown_segment_removes_nothing(memory: Memory) -> None:
     memory.import_pairs([Pair("tree", "Baum"), Pair("bird", "Vogel")])
     with pytest.raises(KsterError, match="no segment 5, 9; nothing was removed"):

@@ -104,6 +104,18 @@ def replace_unit(store: Store, model: KeyMaker, pair: Pair, origin: str | None) 
         return change.add(drafts[pair.source, pair.target])
 
 
+def edit_segment(store: Store, model: KeyMaker, id: int, pair: Pair, origin: str | None) -> Segment:
+    """Put this flawless pair in the place of a segment; where it is there already, it is what remains."""
+    drafts = {} if known_texts(store, [pair]) else checked_drafts(model, [pair], origin)
+    with store.writing() as change:
+        if id not in change.database.by_ids([id]):
+            raise KsterError(f"{store.directory}: no segment {id}; nothing was changed")
+        segment = _add(change, model, pair, origin, drafts)
+        if segment.id != id:
+            change.remove([id])
+        return segment
+
+
 def _add(
     change: Change, model: KeyMaker, pair: Pair, origin: str | None, drafts: dict[Text, Draft]
 ) -> Segment:

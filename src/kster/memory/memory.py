@@ -23,7 +23,15 @@ from kster.memory.entries import (
     segment_ids_of,
     target_groups_of,
 )
-from kster.memory.importing import CHUNK, add_all, replace_unit, require_flawless, stage, write_staged
+from kster.memory.importing import (
+    CHUNK,
+    add_all,
+    edit_segment,
+    replace_unit,
+    require_flawless,
+    stage,
+    write_staged,
+)
 from kster.memory.key_maker import KeyMaker
 from kster.memory.neighbours import Neighbours
 from kster.memory.reader import Reader
@@ -143,6 +151,17 @@ class Memory:
         pair = Pair(source, target, unit)
         require_flawless([pair])
         return replace_unit(self._store, self.model, pair, origin)
+
+    def edit(
+        self, id: int, source: str, target: str, *, origin: str | None = None, unit: str | None = None
+    ) -> Segment:
+        """Give a segment other texts. It gets a new id, since its entries are new; its unit id stays if None.
+
+        Texts that another segment has already are not added again: that one is returned, this one removed.
+        """
+        pair = Pair(source, target, unit or self.segment(id).unit)
+        require_flawless([pair])
+        return edit_segment(self._store, self.model, id, pair, origin)
 
     def import_pairs(
         self,

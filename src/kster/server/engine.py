@@ -151,6 +151,13 @@ class Engine:
         self.metrics.taught.inc(len(segments))
         return segments
 
+    async def edit(self, part: Memory, id: int, pair: Pair, origin: str) -> Segment:
+        """Give a segment other texts, as one change: nobody ever sees both, or neither."""
+        self.require_size([pair.source, pair.target])
+        edited = await asyncio.to_thread(part.edit, id, pair.source, pair.target, origin=origin, unit=pair.id)
+        self.metrics.taught.inc()
+        return edited
+
     def accept_upload(
         self,
         principal: Principal,

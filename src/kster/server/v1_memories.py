@@ -142,10 +142,7 @@ async def edit_segment(
     old = await asyncio.to_thread(_segment, part, memory, segment)
     if (old.source, old.target) == (example.source, example.target):
         return {"memory": id, "pair": served.pair, **asdict(old)}
-    # The new one first: whatever happens in between, no example is lost.
-    new_pair = Pair(example.source, example.target, example.unit or old.unit)
-    (new,) = await engine.teach(memory, served, [new_pair], "v1")
-    await asyncio.to_thread(part.remove, segment)
+    new = await engine.edit(part, segment, Pair(example.source, example.target, example.unit), "v1")
     return {"memory": id, "pair": served.pair, **asdict(new)}
 
 
