@@ -204,10 +204,54 @@ def test_modernmt_imports_a_tmx(mmt: modernmt.ModernMT, tmp_path: Path, packed: 
         mmt.memories.delete(memory.id)
 
 
+def test_modernmt_glossaries_serve_those_who_name_them(mmt: modernmt.ModernMT, tmp_path: Path) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text(f"en-GB,de\n{NEW[0]},{NEW[1]}\n", encoding="utf-8")
+    glossary, other = mmt.memories.create("glossary"), mmt.memories.create("other")
+    try:
+        job = mmt.memories.import_glossary(glossary.id, str(file), "unidirectional")
+        while (job := mmt.memories.get_import_status(job.id)).progress < 1.0:
+            time.sleep(0.05)
+        assert mmt.translate("en", "de", NEW[0]).translation != NEW[1]
+        for hints in (None, [other.id]):
+            answer = mmt.translate("en", "de", NEW[0], hints=hints, options={"glossaries": str(glossary.id)})
+            assert answer.translation == NEW[1]
+        better = "die kleine Maschine gibt kaltes Wasser"
+        terms = [{"term": ENGLISH[0], "language": "en"}, {"term": better, "language": "de"}]
+        mmt.memories.add_to_glossary(glossary.id, terms, "unidirectional", "t1")
+        terms[0]["term"] = "the small machine gives cold water"
+        mmt.memories.replace_in_glossary(glossary.id, terms, "unidirectional", "t1")
+        options = {"glossaries": str(glossary.id)}
+        assert mmt.translate("en", "de", terms[0]["term"], options=options).translation == better
+        assert mmt.translate("en", "de", ENGLISH[0], options=options).translation == GERMAN[0]
+    finally:
+        mmt.memories.delete(glossary.id)
+        mmt.memories.delete(other.id)
+
+
+def test_a_glossary_that_cannot_be_used_is_refused(mmt: modernmt.ModernMT, tmp_path: Path) -> None:
+    file = tmp_path / "terms.csv"
+    memory = mmt.memories.create("glossary")
+    try:
+        for content, kind in [("de,en\na,b\n", "unidirectional"), ("en,de\na,b\n", "equivalent"), ("", None)]:
+            file.write_text(content, encoding="utf-8")
+            with pytest.raises(modernmt.ModernMTException) as refused:
+                mmt.memories.import_glossary(memory.id, str(file), kind)
+            assert refused.value.status == 400
+        for terms in (None, [], ["a"], [{"term": 1, "language": "en"}], [{"term": "a", "language": "en"}]):
+            with pytest.raises(modernmt.ModernMTException) as refused:
+                mmt.memories.add_to_glossary(memory.id, terms, "unidirectional", None)
+            assert refused.value.status == 400
+    finally:
+        mmt.memories.delete(memory.id)
+
+
 def test_modernmt_is_told_its_mistakes_in_its_own_words(mmt: modernmt.ModernMT) -> None:
     for wrong in (
         lambda: mmt.translate("en", "tlh", "a"),
         lambda: mmt.translate("en", "de", "a", hints="one"),
+        lambda: mmt.translate("en", "de", "a", context_vector="one:0.5"),
+        lambda: mmt.translate("en", "de", "a", options={"glossaries": "one"}),
         lambda: mmt.memories.add(1, "en", "de", "", "x"),
     ):
         with pytest.raises(modernmt.ModernMTException) as refused:

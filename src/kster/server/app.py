@@ -18,6 +18,7 @@ from kster.server import (
     file_translation,
     libretranslate,
     modernmt,
+    modernmt_glossaries,
     v1_jobs,
     v1_memories,
     v1_translate,
@@ -52,7 +53,15 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
     )
     app.state.engine = working
     errors.install(app)
-    apis = (libretranslate, file_translation, modernmt, v1_translate, v1_memories, v1_jobs)
+    apis = (
+        libretranslate,
+        file_translation,
+        modernmt,
+        modernmt_glossaries,
+        v1_translate,
+        v1_memories,
+        v1_jobs,
+    )
     for api in apis:
         app.include_router(api.router)
     add_pages(app)

@@ -19,7 +19,7 @@ from kster.server.settings import ServerSettings
 
 log = logging.getLogger("kster.server.access")
 
-UPLOADS = re.compile(r"^/(?:translate_file|v1/memories/\d+/import|mmt/memories/[^/]+/content)$")
+UPLOADS = re.compile(r"^/(?:translate_file|v1/memories/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$")
 METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
+from kster.memory import Memory, Segment
 from kster.server.access import NotFound, Principal
 from kster.server.catalogue import ServerMemory
 from kster.server.context import Reader, TheEngine, Writer
@@ -37,7 +38,8 @@ def ok(data: Any) -> dict[str, Any]:
 
 @router.get("/translate")
 async def translate(request: Request, engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    """`hints` are ids of memories; without them those that serve automatically are used."""
+    """`hints` are ids of memories; without them those that serve automatically are used. `glossaries` are
+    ids of further ones."""
     parameters = await Parameters.of(request)
     q, target = parameters.texts("q"), parameters.require("target")
     texts = [q] if isinstance(q, str) else q
@@ -45,11 +47,7 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     given = parameters.text("source")
     source = given or engine.detector.best("\n".join(texts))[0]
     served = engine.model_for(source, target)
-    hinted = _hints(parameters)
-    memories = None
-    if hinted:
-        named = [engine.catalogue.get(principal, id) for id in hinted]
-        memories = [part for _, part in engine.catalogue.parts(named, served)]
+    memories = _chosen_memories(engine, principal, served, parameters)
     html = (parameters.text("format") or "").lower() in ("text/html", "html", "text/xml")
     more = parameters.number("alt_translations", 0, MAX_ALTERNATIVES)
     answers = await translate_texts(
@@ -66,18 +64,36 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     return ok(data[0] if isinstance(q, str) else data)
 
 
-def _hints(parameters: Parameters) -> list[int]:
-    """Ids of `hints` "1,2" and of a context vector "1:0.5,2:0.1"."""
-    given = parameters.values.get("hints")
+def _chosen_memories(
+    engine: Engine, principal: Principal, served: ServedModel, parameters: Parameters
+) -> list[Memory]:
+    hints = _ids(parameters, "hints")
+    vector = parameters.text("context_vector")  # "1:0.5,2:0.1"
+    hints += [_id(part.partition(":")[0], "context_vector") for part in _listed(vector)]
+    named = [engine.catalogue.get(principal, id) for id in dict.fromkeys(hints)]
+    more = [engine.catalogue.get(principal, id) for id in _ids(parameters, "glossaries")]
+    chosen = engine.catalogue.parts(named, served) if hints else engine.catalogue.automatic(principal, served)
+    chosen = chosen + engine.catalogue.parts(more, served)
+    return list({memory.id: part for memory, part in chosen}.values())
+
+
+def _ids(parameters: Parameters, name: str) -> list[int]:
+    """Ids of memories, as "1,2" or as a list."""
+    given = parameters.values.get(name)
     if isinstance(given, list):
         given = ",".join(map(str, given))
-    listed = [part for part in str(given or "").split(",") if part.strip()]
-    vector = parameters.text("context_vector")
-    listed += [part.partition(":")[0] for part in (vector or "").split(",") if part.strip()]
+    return [_id(part, name) for part in _listed(given)]
+
+
+def _listed(given: Any) -> list[str]:
+    return [part for part in str(given or "").split(",") if part.strip()]
+
+
+def _id(text: str, name: str) -> int:
     try:
-        return list(dict.fromkeys(int(part) for part in listed))
+        return int(text)
     except ValueError:
-        raise KsterError("`hints` must be ids of memories, such as 1,2") from None
+        raise KsterError(f"`{name}` must be ids of memories, such as 1,2") from None
 
 
 @router.get("/translate/detect")
@@ -126,13 +142,13 @@ async def create_memory(request: Request, engine: TheEngine, principal: Writer) 
 
 @router.get("/memories/{id}")
 async def show_memory(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    return ok(_memory_json(_memory(engine, principal, id)))
+    return ok(_memory_json(named_memory(engine, principal, id)))
 
 
 @router.put("/memories/{id}")
 async def edit_memory(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     parameters = await Parameters.of(request)
-    memory = _memory(engine, principal, id)
+    memory = named_memory(engine, principal, id)
     edited = engine.catalogue.edit(
         principal, memory.id, parameters.text("name"), parameters.text("description")
     )
@@ -141,32 +157,37 @@ async def edit_memory(id: str, request: Request, engine: TheEngine, principal: W
 
 @router.delete("/memories/{id}")
 async def delete_memory(id: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    memory = _memory(engine, principal, id)
+    memory = named_memory(engine, principal, id)
     return ok(_memory_json(await asyncio.to_thread(engine.catalogue.delete, principal, memory.id)))
 
 
 @router.post("/memories/{id}/content")
 async def add_content(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """One pair, learned when this returns, or a TMX file, imported in the background."""
-    memory = engine.catalogue.get(principal, _memory(engine, principal, id).id, to_change=True)
+    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
     parameters = await Parameters.of(request)
     if "tmx" in parameters.files:
         upload = parameters.files["tmx"]
-        packed = (parameters.text("compression") or "").lower()
-        if packed not in ("", "gzip"):
-            raise KsterError(f"compression {packed!r} is not supported; accepted: gzip")
-        job_id, path = await store(engine, upload, ".tmx.gz" if packed else ".tmx")
+        job_id, path = await store(engine, upload, f".tmx{packing(parameters)}")
         served = await asyncio.to_thread(_pair_of_tmx, engine, path)
         name = shown_name(upload)
         job = engine.accept_upload(principal, memory, served.pair, path, name, "tmx", job_id)
-        return ok(_job_json(job))
+        return ok(import_json(job))
     return await _teach(engine, memory, parameters, replace=False)
+
+
+def packing(parameters: Parameters) -> str:
+    """What to add to the name of an uploaded file."""
+    packed = (parameters.text("compression") or "").lower()
+    if packed not in ("", "gzip"):
+        raise KsterError(f"compression {packed!r} is not supported; accepted: gzip")
+    return ".gz" if packed else ""
 
 
 @router.put("/memories/{id}/content")
 async def replace_content(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """The pair takes the place of whatever has its `tuid`."""
-    memory = engine.catalogue.get(principal, _memory(engine, principal, id).id, to_change=True)
+    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
     parameters = await Parameters.of(request)
     parameters.require("tuid")
     return await _teach(engine, memory, parameters, replace=True)
@@ -178,7 +199,12 @@ async def _teach(
     served = engine.model_for(parameters.require("source"), parameters.require("target"))
     pair = Pair(parameters.require("sentence"), parameters.require("translation"), parameters.text("tuid"))
     (segment,) = await engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
-    return ok({"id": f"segment-{memory.id}-{segment.id}", "memory": memory.id, "size": 1, "progress": 1.0})
+    return ok(taught_json(memory, segment))
+
+
+def taught_json(memory: ServerMemory, segment: Segment) -> dict[str, Any]:
+    """The import job of a single pair, which is done already."""
+    return {"id": f"segment-{memory.id}-{segment.id}", "memory": memory.id, "size": 1, "progress": 1.0}
 
 
 @router.get("/import-jobs/{id}")
@@ -191,14 +217,14 @@ async def show_job(id: str, engine: TheEngine, principal: Reader) -> dict[str, A
         raise NotFound(f"no import job {id}")
     if job.state == "failed":
         raise KsterError(engine.catalogue.forget_paths(f"the import failed: {job.error}"))
-    return ok(_job_json(job))
+    return ok(import_json(job))
 
 
-def _job_json(job: Job) -> dict[str, Any]:
+def import_json(job: Job) -> dict[str, Any]:
     return {"id": job.id, "memory": job.memory, "size": job.total or 0, "progress": job.progress}
 
 
-def _memory(engine: Engine, principal: Principal, id: str) -> ServerMemory:
+def named_memory(engine: Engine, principal: Principal, id: str) -> ServerMemory:
     """By our id, or by the external one its owner gave it."""
     if id.isascii() and id.isdigit() and len(id) < 16:
         return engine.catalogue.get(principal, int(id))
