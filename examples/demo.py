@@ -1,8 +1,8 @@
 """The demo: one model, one product manual, before and after it was shown the translation memory.
 
-Run it with `make demo`. It imports examples/ombravella.tmx, tunes kNN-MT and fits KSTER on that memory
-alone, translates held-out segments with all three methods, shows what changed and why, and then learns one
-correction on the spot.
+Run it with `make demo`. It imports examples/ombravella.tmx and translates held-out segments: with the base
+model, with the memory as it is, and with kNN-MT tuned and KSTER fitted on that memory alone. Then it shows
+what changed and why, and learns one correction on the spot.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ from rich.text import Text
 
 from kster import BaseModel, Memory, Translator
 from kster.evaluation import evaluate
-from kster.formats import read_pairs
 from kster.smoothing import fit, tune
-from kster.translation import METHODS, Translation
+from kster.translation import Method, Translation
 from kster.translation.words import words_of
 
 HERE = Path(__file__).parent
 MODEL = HERE.parent / "models" / "en-de"
 MEMORY = HERE.parent / "runs" / "demo" / "ombravella"
-NAMES = {"base": "base model", "knn": "kNN-MT, tuned", "kster": "KSTER, fitted"}
+UNFITTED = "unfitted"
+NAMES = {
+    "base": "base model",
+    "knn": "kNN-MT, tuned",
+    UNFITTED: "KSTER, nothing fitted",
+    "kster": "KSTER, fitted",
+}
 
 SHOWN = 5  # before/after lines
 
@@ -48,9 +53,14 @@ def main() -> None:
     logging.getLogger("kster").setLevel(logging.ERROR)
     console.rule("[bold]KSTER: the same model, before and after it has seen your memory")
     model = BaseModel.load(MODEL)
-    translator = Translator(model, learn(model))
+    translator = Translator(model, import_memory(model))
     sources, references = lines("heldout.en"), lines("heldout.de")
-    translations = translate_all(translator, sources)
+    translations = {
+        "base": translate(translator, sources, "base"),
+        UNFITTED: translate(translator, sources, "kster", UNFITTED),
+    }
+    learn(translator)
+    translations |= {method: translate(translator, sources, method) for method in ("knn", "kster")}
     show_scores(translations, references)
     show_changes(translator, translations, references)
     correct_one(translator)
@@ -61,13 +71,19 @@ def lines(name: str) -> list[str]:
     return (HERE / name).read_text(encoding="utf-8").splitlines()
 
 
-def learn(model: BaseModel) -> Memory:
-    """Import the example memory, tune kNN-MT and fit KSTER on it; the held-out segments are not touched."""
+def import_memory(model: BaseModel) -> Memory:
     shutil.rmtree(MEMORY, ignore_errors=True)
     memory = Memory.create(MEMORY, model)
     with console.status("importing examples/ombravella.tmx …"):
-        report = memory.import_pairs(read_pairs(HERE / "ombravella.tmx", "en", "de"), origin="ombravella.tmx")
+        report = memory.import_file(HERE / "ombravella.tmx")
     console.print(f"imported [bold]{report.added}[/] segments: {memory.entry_count:,} keys")
+    return memory
+
+
+def learn(translator: Translator) -> None:
+    """Tune kNN-MT and fit KSTER on the memory; the held-out segments are not touched."""
+    model, memory = translator.model, translator.memory
+    assert isinstance(memory, Memory)
     with console.status("tuning kNN-MT on the memory itself …"):
         tuned = tune(model, memory)
     console.print(
@@ -80,18 +96,16 @@ def learn(model: BaseModel) -> Memory:
         f"fitted KSTER in {fitted.seconds['total']:.0f} s; loss a token on unseen segments: "
         f"base {dev.base:.2f}, kNN-MT {dev.knn:.2f}, KSTER [bold]{dev.kster:.2f}[/]"
     )
-    return memory
 
 
-def translate_all(translator: Translator, sources: list[str]) -> dict[str, list[Translation]]:
+def translate(
+    translator: Translator, sources: list[str], method: Method, name: str | None = None
+) -> list[Translation]:
     with Progress(console=console, transient=True) as progress:
-        translations = {}
-        for method in METHODS:
-            task = progress.add_task(NAMES[method], total=len(sources))
-            translations[method] = translator.translate(
-                sources, method=method, progress=lambda done, task=task: progress.update(task, completed=done)
-            )
-    return translations
+        task = progress.add_task(NAMES[name or method], total=len(sources))
+        return translator.translate(
+            sources, method=method, progress=lambda done: progress.update(task, completed=done)
+        )
 
 
 def show_scores(translations: dict[str, list[Translation]], references: list[str]) -> None:
@@ -99,7 +113,7 @@ def show_scores(translations: dict[str, list[Translation]], references: list[str
     report = evaluate(hypotheses, references, target_lang="de")
     console.rule(f"[bold]{len(references)} held-out segments")
     table = Table("", "BLEU", "chrF", "p against base")
-    for method in METHODS:
+    for method in NAMES:
         bleu, chrf = report[method].metrics["BLEU"], report[method].metrics["chrF2"]
         p = "" if bleu.p_value is None else f"{bleu.p_value:.3f}"
         table.add_row(NAMES[method], f"{bleu.score:.1f}", f"{chrf.score:.1f}", p)
