@@ -14,6 +14,7 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
+from kster.memory.claim import claim
 from kster.memory.importing import CHUNK
 
 
@@ -120,3 +121,9 @@ def test_an_import_into_a_memory_that_was_deleted_meanwhile_says_so(memory: Memo
 
     with pytest.raises(KsterError, match=r"memory\.sqlite is missing"):
         memory.import_pairs(pairs())
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="no /proc here")
+def test_a_place_where_no_directory_can_be_made_is_refused_and_not_tried_for_ever() -> None:
+    with pytest.raises(OSError, match=r"No such file|Permission|vanish"):
+        claim(Path("/proc"), "x-", "lock")

@@ -6,6 +6,7 @@ left behind, and delete it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -14,18 +15,21 @@ from io import BufferedWriter
 from pathlib import Path
 
 
+ATTEMPTS = 100  # some file systems, such as /proc, never let anybody make a directory
+
+
 def claim(parent: Path, prefix: str, lock_name: str) -> tuple[Path, BufferedWriter]:
     """A new directory and its lock, ours until that is closed.
 
-    Tried again when somebody who was sweeping took it for a leftover.
+    Tried again when somebody who was sweeping took it for a leftover. Raises OSError.
     """
-    while True:
+    for attempt in range(1, ATTEMPTS + 1):
         directory = parent / f"{prefix}{os.getpid()}-{secrets.token_hex(4)}"
         try:
             directory.mkdir()
             lock = open(directory / lock_name, "xb")  # noqa: SIM115  (kept open as long as it is ours)
         except (FileExistsError, FileNotFoundError):
-            if not parent.is_dir():
+            if attempt == ATTEMPTS or not parent.is_dir():
                 raise
             continue
         try:
@@ -35,6 +39,7 @@ def claim(parent: Path, prefix: str, lock_name: str) -> tuple[Path, BufferedWrit
         except BlockingIOError:
             pass
         lock.close()
+    raise FileNotFoundError(errno.ENOENT, "new directories vanish here", str(parent))
 
 
 def sweep(parent: Path, prefix: str, lock_name: str) -> None:
