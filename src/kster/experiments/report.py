@@ -25,6 +25,7 @@ SUMMARIES = {
     "k": "How many neighbours.",
     "dropout": "Which neighbours a fit may not see.",
     "kernels": "Gaussian and Laplacian; how σ and λ are spread.",
+    "recipes": "How a memory should be fitted, on development text: the choice of defaults.",
     "speed": "Decoding time over the base model's: same engine, same batch.",
     "pos": "Which parts of speech the memory decides.",
     "wsd": "Telling right translations of ambiguous words from wrong ones.",

@@ -14,7 +14,6 @@ import shutil
 from io import BufferedWriter
 from pathlib import Path
 
-
 ATTEMPTS = 100  # some file systems, such as /proc, never let anybody make a directory
 
 
