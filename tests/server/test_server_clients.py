@@ -261,13 +261,25 @@ def test_modernmt_is_told_its_mistakes_in_its_own_words(mmt: modernmt.ModernMT) 
 
 
 def test_weblate_asks_both_apis_the_way_its_machinery_modules_do(server: RunningServer) -> None:
-    """LibreTranslate: languages, then a JSON post; ModernMT: languages, then a plain GET with a key."""
-    plain = httpx.Client(base_url=server.url, timeout=20)
+    """As Weblate 5.14 does it; tests/weblate lets it do so itself."""
+    headers = {"Referer": "https://weblate.example.org/", "Accept": "application/json; charset=utf-8"}
+    plain = httpx.Client(base_url=server.url, headers=headers, timeout=20)
     assert "en" in [language["code"] for language in plain.get("/languages").json()]
-    sent = {"api_key": "k", "q": ENGLISH[6], "source": "en", "target": "de"}
-    assert plain.post("/translate", json=sent).json()["translatedText"] == GERMAN[6]
-    keyed = httpx.Client(base_url=f"{server.url}/mmt", headers={"MMT-ApiKey": "k"}, timeout=5)
+    sent = {"api_key": "k", "q": ENGLISH[6:8], "source": "en", "target": "de"}
+    assert plain.post("/translate", json=sent).json()["translatedText"] == GERMAN[6:8]
+    headers |= {"MMT-ApiKey": "k", "MMT-Platform": "Weblate", "MMT-PlatformVersion": "5.14.3"}
+    keyed = httpx.Client(base_url=f"{server.url}/mmt", headers=headers, timeout=5)
     assert keyed.get("/languages").json() == {"status": 200, "data": {"en": ["de"]}}
     sent = {"q": ENGLISH[6], "source": "en", "target": "de"}
     answer = keyed.get("/translate", params=sent).json()
     assert (answer["status"], answer["data"]["translation"]) == (200, GERMAN[6])
+    name = {"name": "weblate:1:en:de:1211951b2c095735"}
+    glossary = keyed.post("/memories", data=name).json()["data"]["id"]
+    terms = {"csv": ("terms.csv", f"en,de\r\n{NEW[0]},{NEW[1]}\r\n".encode())}
+    job = keyed.post(f"/memories/{glossary}/glossary", data={"type": "unidirectional"}, files=terms).json()
+    assert server.finished(job["data"])["result"]["added"] == 1
+    assert name["name"] in [memory["name"] for memory in keyed.get("/memories").json()["data"]]
+    sent = {"q": NEW[0], "source": "en", "target": "de", "glossaries": glossary, "context_vector": "1:0.5"}
+    assert keyed.get("/translate", params=sent).json()["data"]["translation"] == NEW[1]
+    assert keyed.delete(f"/memories/{glossary}").status_code == 200
+    assert keyed.delete(f"/memories/{glossary}").status_code == 404
