@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -10,6 +10,7 @@ from typing import Any
 class Scale:
     """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
+    figure_test: pairs of each test set for figures that compare many settings.
     it_every: of how many pairs of the IT corpus its memory takes one.
     shortlist: kNN-MT settings translated to choose by BLEU.
     fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
@@ -24,6 +25,7 @@ class Scale:
     general_memory: int = 30_000
     it_every: int = 5
     test: int | None = None
+    figure_test: int = 1_000
     dev: int = 2_000
     dev_decoded: int = 400
     shortlist: int = 6
@@ -42,8 +44,15 @@ class Scale:
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     ks: tuple[int, ...] = (4, 8, 16, 32)
 
+    @property
+    def for_figures(self) -> Scale:
+        return replace(self, test=min(self.test or self.figure_test, self.figure_test))
 
-FULL = Scale("full", fit={"steps": 800, "batch_tokens": 16_384, "evaluate_every": 40, "patience": 6})
+
+FULL = Scale(
+    "full",
+    fit={"steps": 800, "batch_tokens": 8_192, "evaluate_every": 40, "patience": 6, "max_tokens": 300_000},
+)
 
 QUICK = Scale(
     "quick",
@@ -53,7 +62,13 @@ QUICK = Scale(
     dev=12,
     dev_decoded=4,
     shortlist=2,
-    fit={"steps": 20, "batch_tokens": 512, "evaluate_every": 10, "max_tokens": 1_500},
+    fit={
+        "steps": 20,
+        "batch_tokens": 512,
+        "evaluate_every": 10,
+        "max_tokens": 1_500,
+        "general_share": 0.0,
+    },
     epochs=(1,),
     joint_epochs=(1,),
     least_steps=2,

@@ -165,7 +165,7 @@ def tradeoff(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         for bandwidth in scale.tradeoff_bandwidths
         for weight in scale.tradeoff_weights
     ]
-    return _mixed((base(), knn(), *grid, kster(scale, "KSTER", kernel="gaussian")), scale)
+    return _mixed((base(), knn(), *grid, kster(scale, "KSTER", kernel="gaussian")), scale.for_figures)
 
 
 def _fixed(bandwidth: float, weight: float) -> SmootherSettings:
@@ -203,10 +203,11 @@ def ablation(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         learned("Weight", False, True),
         learned("Both", True, True),
     )
-    return _mixed(systems, scale, baseline="None")
+    return _mixed(systems, scale.for_figures, baseline="None")
 
 
 def k(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    scale = scale.for_figures
     systems = tuple(
         system
         for k in scale.ks
@@ -233,11 +234,12 @@ def dropout(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         kster(scale, "nearest dropped", dropout="nearest", keep_rate=0.0),
         kster(scale, "provenance-aware", dropout="provenance"),
     )
-    return _mixed((base(), *systems), scale, baseline="nearest dropped")
+    return _mixed((base(), *systems), scale.for_figures, baseline="nearest dropped")
 
 
 def kernels(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     systems = (kster(scale, "Gaussian", kernel="gaussian"), kster(scale, "Laplacian", kernel="laplacian"))
+    scale = scale.for_figures
     by_domain, mixed = _by_domain(systems, scale), _mixed(systems, scale)
     columns = tuple((f"mixed {name}", test) for name, test in mixed.blocks[0].tests)
     blocks = (*by_domain.blocks, Block(mixed.blocks[0].setting, systems, columns))
