@@ -1,7 +1,7 @@
 """Weblate itself asks a running KSTER server, through its LibreTranslate and ModernMT machinery.
 
-Run by `run.sh` in Weblate's environment. A project with a component and a glossary is made in an empty Weblate;
-services are installed as an administrator does it, which makes Weblate check them; then strings are
+Run by `run.sh` in Weblate's environment. A project with a component and a glossary is made in an empty
+Weblate; services are installed as an administrator does it, which makes Weblate check them; then strings are
 translated one by one and as automatic translation does it, all with Weblate's own code and real requests.
 """
 
