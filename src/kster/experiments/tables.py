@@ -270,6 +270,7 @@ def recipes(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         kster(scale, "start from tuned kNN-MT", start="tuned"),
         kster(scale, "Gaussian kernel", kernel="gaussian"),
         kster(scale, "paper's features", features="paper"),
+        kster(scale, "k = 32", k=32),
         paper("paper"),
         paper("paper, seed 2", seed=2),
         paper("paper, label smoothing 0.1", label_smoothing=0.1),
