@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -201,6 +202,10 @@ def test_a_fit_can_start_from_the_smoother_that_the_model_carries(tiny_marian: P
         report = fit(model, memory, settings)
         assert report.mixing_weight.mean == pytest.approx(0.9, abs=0.01)
         assert tuned.mixing_weight.mean != pytest.approx(0.9, abs=0.01)
+        fit(model, memory, dataclasses.replace(settings, k=4))  # the networks serve any number of neighbours
+        started = Smoother.load(memory.directory / "smoother")
+        assert started.k == 4
+        assert started.settings.mixing_weight == 0.9
         other = FitSettings(**(QUICK | {"steps": 1}), start="carried", kernel="gaussian")  # type: ignore[arg-type]
         fit(model, memory, other)  # of another kind: not started from
         assert Smoother.load(memory.directory / "smoother").settings.kernel == "gaussian"

@@ -206,15 +206,21 @@ def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> 
 
 
 def _carried(model: BaseModel, wanted: SmootherSettings) -> Smoother | None:
-    """The model's default smoother, ready to be trained on, if its networks are of the wanted kind."""
+    """The model's default smoother, ready to be trained on, if its networks are of the wanted kind.
+
+    They do not depend on the number of neighbours, nor on where they once started.
+    """
     directory = model_directory(model) / SMOOTHER_DIRECTORY
     if not (directory / SETTINGS_FILE).is_file():
         return None
     smoother = Smoother.load(directory, dimension=model.dimension)
     have = smoother.settings
-    if have != dataclasses.replace(wanted, bandwidth=have.bandwidth, mixing_weight=have.mixing_weight):
+    free = {"k": have.k, "bandwidth": have.bandwidth, "mixing_weight": have.mixing_weight}
+    if have != dataclasses.replace(wanted, **free):  # type: ignore[arg-type]
         return None
-    return smoother.train().to(model.device)
+    started = Smoother(dataclasses.replace(have, k=wanted.k))
+    started.load_state_dict(smoother.state_dict())
+    return started.to(model.device)
 
 
 def _tuned_knn(cache: FitCache, device: torch.device) -> Trial:
