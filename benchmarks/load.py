@@ -1,19 +1,24 @@
 """How does the server fare with many clients, and what does joining their requests bring?
 
-    python benchmarks/load.py [--model models/en-de] [--clients 16] [--seconds 20] [--import-pairs 50000]
-                              [--soak 600]
+    python benchmarks/load.py [--model models/en-de] [--clients 16] [--seconds 20] [--rounds 2]
+                              [--import-pairs 50000] [--import-seconds 480] [--soak 600]
 
-Starts real servers on this machine, one with batching and one without, and sends both the same mix of
-requests in turns: most translate a sentence of the held-out examples, some teach one and then translate it.
-Then the same load while a large file is imported, and, if asked for, for a long while, watching memory. At
-the end every acknowledged example must be there. What counts are the ratio and the errors, not the
-milliseconds.
+Starts real servers on this machine and loads them over loopback: clients that send one request after the
+other, most of which translate a sentence of the held-out examples, and some of which teach one. Three parts,
+each left out with 0 for its setting:
+
+    rounds        with requests joined into batches and without, two servers in turns
+    import-pairs  alone, then while a large file is imported into the memory in use
+    soak          for a long while, watching the server's memory
+
+Ends with an error when an acknowledged example is not there in the end, or a request failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import socket
 import statistics
 import subprocess
@@ -25,12 +30,153 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from machine import describe
 
 ROOT = Path(__file__).parent.parent
+WEIGHINGS = 20  # of the server's memory in a soak
+
+# Parts of made-up sentences, (English, German); 2 × 8 × 9 × 10 × 8 × 7 of them.
+_WHO = [("The operator", "Der Bediener"), ("A technician", "Ein Techniker")]
+_DOES = [
+    ("checks", "prüft"),
+    ("cleans", "reinigt"),
+    ("replaces", "ersetzt"),
+    ("opens", "öffnet"),
+    ("measures", "misst"),
+    ("lifts", "hebt"),
+    ("labels", "beschriftet"),
+    ("greases", "fettet"),
+]
+_WHICH = [
+    ("the left", "das linke"),
+    ("the right", "das rechte"),
+    ("the upper", "das obere"),
+    ("the lower", "das untere"),
+    ("the new", "das neue"),
+    ("the worn", "das verschlissene"),
+    ("the spare", "das zusätzliche"),
+    ("the front", "das vordere"),
+    ("the rear", "das hintere"),
+]
+_WHAT = [
+    ("valve", "Ventil"),
+    ("gear", "Zahnrad"),
+    ("bearing", "Lager"),
+    ("wheel", "Rad"),
+    ("seal plate", "Dichtungsblech"),
+    ("display", "Anzeigefeld"),
+    ("power supply", "Netzteil"),
+    ("control box", "Steuergerät"),
+    ("pipe", "Rohr"),
+    ("thread", "Gewinde"),
+]
+_WHEN = [
+    ("before the shift", "vor der Schicht"),
+    ("after the test run", "nach dem Probelauf"),
+    ("every morning", "jeden Morgen"),
+    ("once a week", "einmal in der Woche"),
+    ("if the lamp blinks", "falls die Lampe blinkt"),
+    ("without tools", "ohne Werkzeug"),
+    ("with a soft cloth", "mit einem weichen Tuch"),
+    ("in the workshop", "in der Werkstatt"),
+]
+_AND = [
+    ("and signs the list", "und unterschreibt die Liste"),
+    ("and calls the foreman", "und ruft den Vorarbeiter"),
+    ("and notes the time", "und notiert die Uhrzeit"),
+    ("and locks the door", "und schließt die Tür ab"),
+    ("and waits ten minutes", "und wartet zehn Minuten"),
+    ("and starts again", "und beginnt von vorn"),
+    ("and switches off the light", "und schaltet das Licht aus"),
+]
+
+
+def made_up(pairs: int) -> bytes:
+    """A TSV file of so many different sentences with their translations."""
+    rng = random.Random(0)
+    rows: dict[str, str] = {}
+    while len(rows) < pairs:
+        who, does, which, what, when, then = map(rng.choice, (_WHO, _DOES, _WHICH, _WHAT, _WHEN, _AND))
+        english = f"{who[0]} {does[0]} {which[0]} {what[0]} {when[0]} {then[0]}."
+        rows[english] = f"{who[1]} {does[1]} {which[1]} {what[1]} {when[1]} {then[1]}."
+    lines = (f"{english}\t{german}" for english, german in rows.items())
+    return ("source\ttarget\n" + "\n".join(lines)).encode()
+
+
+# Servers ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Server:
+    process: subprocess.Popen[bytes]
+    url: str
+    memory: int
+
+    def megabytes(self, kind: str) -> float:
+        """kind: VmRSS, or RssAnon, which leaves out what is mapped from files."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith(kind)).split()[1]) / 1000
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        return httpx.get(f"{self.url}{path}", params=parameters, timeout=600).raise_for_status().json()
+
+    def start_import(self, content: bytes, name: str) -> str:
+        path, file = f"/v1/memories/{self.memory}/import", {"file": (name, content)}
+        return httpx.post(f"{self.url}{path}", files=file, timeout=600).raise_for_status().json()["id"]
+
+    def job(self, id: str) -> dict[str, Any]:
+        job = self.get(f"/v1/jobs/{id}")
+        if job["state"] == "failed":
+            raise SystemExit(f"the import failed: {job['error']}")
+        return job
+
+    def has(self, texts: list[str]) -> int:
+        """How many of these sources are in the memory."""
+        found: set[str] = set()
+        offset = 0
+        path = f"/v1/memories/{self.memory}/segments"
+        while page := self.get(path, limit=1000, offset=offset)["segments"]:
+            found |= {segment["source"] for segment in page}
+            offset += len(page)
+        return len(set(texts) & found)
+
+
+@contextmanager
+def running(given: argparse.Namespace, data: Path, *, batching: bool = True) -> Iterator[Server]:
+    """A server with one memory, into which the example file has been imported."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "kster", "serve", "--model", str(given.model), "--port", str(port)]
+    environment = {**os.environ, "KSTER_BATCHING": str(batching).lower(), "KSTER_LOG_LEVEL": "warning"}
+    environment["KSTER_TIMEOUT_SECONDS"] = str(given.timeout)
+    process = subprocess.Popen([*command, "--data", str(data)], env=environment)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            if process.poll() is not None:
+                raise SystemExit("the server ended")
+            try:
+                httpx.get(f"{url}/health")
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        made = httpx.post(f"{url}/v1/memories", json={"name": "load"}).raise_for_status().json()
+        server = Server(process, url, made["id"])
+        job = server.start_import(given.tmx.read_bytes(), given.tmx.name)
+        while server.job(job)["state"] != "done":
+            time.sleep(0.2)
+        yield server
+    finally:
+        process.terminate()
+        process.wait()
+
+
+# Load ------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -56,101 +202,41 @@ class Outcome:
         return len(self.translate_ms) / self.seconds if self.seconds else 0.0
 
     def line(self, name: str) -> str:
-        def spread(values: list[float]) -> str:
-            if len(values) < 2:
-                return f"{'–':>7} {'–':>7}"
-            marks = statistics.quantiles(values, n=100)
-            return f"{marks[49]:7.0f} {marks[98]:7.0f}"
-
         errors = ", ".join(f"{count} × {kind}" for kind, count in self.errors.items()) or "0"
         return (
-            f"{name:<28} {self.translations_per_second:8.1f} {spread(self.translate_ms)} "
-            f"{len(self.teach_ms) / max(self.seconds, 1e-9):8.1f} {spread(self.teach_ms)}  {errors}"
+            f"{name:<32} {self.translations_per_second:8.1f} {_spread(self.translate_ms)} "
+            f"{len(self.teach_ms) / max(self.seconds, 1e-9):8.1f} {_spread(self.teach_ms)}  {errors}"
         )
 
 
+def _spread(values: list[float]) -> str:
+    if len(values) < 2:
+        return f"{'–':>7} {'–':>7}"
+    marks = statistics.quantiles(values, n=100)
+    return f"{marks[49]:7.0f} {marks[98]:7.0f}"
+
+
 COLUMNS = ("transl/s", "p50 ms", "p99 ms", "taught/s", "p50 ms", "p99 ms")
-HEADING = " " * 28 + "".join(f"{name:>{9 if '/' in name else 8}}" for name in COLUMNS) + "  errors"
-
-
-@dataclass
-class Server:
-    process: subprocess.Popen[bytes]
-    url: str
-    memory: int
-
-    @property
-    def megabytes(self) -> float:
-        """What the process holds in memory, without what is merely mapped from files."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(next(line for line in status.splitlines() if line.startswith("RssAnon")).split()[1]) / 1000
-
-
-@contextmanager
-def running(model: Path, data: Path, *, batching: bool) -> Iterator[Server]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "kster", "serve", "--model", str(model), "--port", str(port)]
-    environment = {
-        **os.environ,
-        "KSTER_BATCHING": str(batching).lower(),
-        "KSTER_LOG_LEVEL": "warning",
-        "KSTER_TIMEOUT_SECONDS": "300",
-    }
-    process = subprocess.Popen([*command, "--data", str(data)], env=environment)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(1200):
-            try:
-                httpx.get(f"{url}/health")
-                break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        memory = httpx.post(f"{url}/v1/memories", json={"name": "load"}).json()["id"]
-        yield Server(process, url, memory)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def upload(server: Server, content: bytes, name: str) -> str:
-    answer = httpx.post(
-        f"{server.url}/v1/memories/{server.memory}/import", files={"file": (name, content)}, timeout=600
-    )
-    return answer.raise_for_status().json()["id"]
-
-
-def job_state(server: Server, job: str) -> str:
-    answer = httpx.get(f"{server.url}/v1/jobs/{job}", timeout=600).json()
-    if answer["state"] == "failed":
-        raise SystemExit(f"the import failed: {answer['error']}")
-    return answer["state"]
+HEADING = " " * 32 + "".join(f"{name:>{9 if '/' in name else 8}}" for name in COLUMNS) + "  errors"
 
 
 def load(
-    server: Server,
-    sentences: list[str],
-    clients: int,
-    teach_share: float,
-    go_on: Callable[[], bool],
-    tag: str,
+    server: Server, given: argparse.Namespace, sentences: list[str], go_on: Callable[[], bool], tag: str
 ) -> Outcome:
     """Clients that send one request after the other while `go_on`."""
     total, lock = Outcome(), threading.Lock()
+    every = round(1 / given.teach_share) if given.teach_share else 0
 
     def client(number: int) -> None:
         own = Outcome()
-        every = round(1 / teach_share) if teach_share else 0
         with httpx.Client(base_url=server.url, timeout=600) as http:
             turn = number * 7
             while go_on():
                 turn += 1
                 sentence = sentences[turn % len(sentences)]
                 if every and turn % every == 0:
-                    text = f"{sentence} [{tag}{number}-{turn}]"
-                    example = {"source": text, "target": text}
-                    path = f"/v1/memories/{server.memory}/segments"
+                    text = f"{sentence} [{tag} {number}-{turn}]"
+                    path, example = f"/v1/memories/{server.memory}/segments", {"source": text, "target": text}
                     if timed(own, own.teach_ms, lambda p=path, e=example: http.post(p, json=e)):
                         own.taught.append(text)
                     continue
@@ -160,7 +246,7 @@ def load(
             total.add(own)
 
     began = time.monotonic()
-    threads = [threading.Thread(target=client, args=(n,)) for n in range(clients)]
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(given.clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -189,28 +275,98 @@ def for_seconds(seconds: float) -> Callable[[], bool]:
     return lambda: time.monotonic() < end
 
 
-def lost(server: Server, taught: list[str]) -> int:
-    """How many acknowledged examples are not there."""
-    found: set[str] = set()
-    offset = 0
-    while True:
-        page = httpx.get(
-            f"{server.url}/v1/memories/{server.memory}/segments",
-            params={"limit": 1000, "offset": offset},
-            timeout=600,
-        ).json()["segments"]
-        if not page:
-            return len(set(taught) - found)
-        found |= {segment["source"] for segment in page}
-        offset += len(page)
+# The three parts -------------------------------------------------------------------------------------
 
 
-def made_up(sentences: list[str], pairs: int) -> bytes:
-    """A file of so many different pairs; their quality does not matter here."""
-    rows = (
-        f"{sentences[n % len(sentences)]} ({n})\t{sentences[-n % len(sentences)]} ({n})" for n in range(pairs)
-    )
-    return ("source\ttarget\n" + "\n".join(rows)).encode()
+def compare(given: argparse.Namespace, sentences: list[str], directory: Path) -> list[str]:
+    """Two servers, one that joins requests and one that does not, in turns."""
+    outcomes = {"one by one": Outcome(), "joined": Outcome()}
+    problems: list[str] = []
+    with (
+        running(given, directory / "apart", batching=False) as apart,
+        running(given, directory / "joined") as joined,
+    ):
+        servers = dict(zip(outcomes, (apart, joined), strict=True))
+        for turn in range(given.rounds):
+            for name, server in servers.items():
+                outcomes[name].add(
+                    load(server, given, sentences, for_seconds(given.seconds), f"{name} {turn}")
+                )
+        for name, server in servers.items():
+            print(outcomes[name].line(name), flush=True)
+            problems += problems_of(name, server, outcomes[name])
+    ratio = outcomes["joined"].translations_per_second / outcomes["one by one"].translations_per_second
+    print(f"joining requests: {ratio:.2f} × the translations a second", flush=True)
+    return problems
+
+
+def during_import(given: argparse.Namespace, sentences: list[str], directory: Path) -> list[str]:
+    """The same load on one server: alone, while a file is imported, and with what was imported."""
+    both = Outcome()
+    with running(given, directory / "import") as server:
+        alone = load(server, given, sentences, for_seconds(given.seconds), "alone")
+        print(alone.line("alone"), flush=True)
+        both.add(alone)
+        began, job = time.monotonic(), server.start_import(made_up(given.import_pairs), "many.tsv")
+        enough, importing = for_seconds(given.import_seconds), threading.Event()
+        importing.set()
+
+        def watch() -> None:
+            while enough() and server.job(job)["state"] != "done":
+                time.sleep(0.5)
+            importing.clear()
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        meanwhile = load(server, given, sentences, importing.is_set, "import")
+        watcher.join()
+        at, took = server.job(job), time.monotonic() - began
+        print(meanwhile.line(f"during an import ({at['progress']:.0%} of it)"), flush=True)
+        both.add(meanwhile)
+        print(
+            f"import: {at['done']} of {given.import_pairs} pairs in {took:.0f} s under load, "
+            f"{at['done'] / took:.0f} a second; memory {server.megabytes('VmRSS'):.0f} MB, "
+            f"{server.megabytes('RssAnon'):.0f} MB of it not mapped from files",
+            flush=True,
+        )
+        if at["state"] == "done":
+            after = load(server, given, sentences, for_seconds(given.seconds), "after")
+            print(after.line("afterwards"), flush=True)
+            both.add(after)
+        return problems_of("import", server, both)
+
+
+def soak(given: argparse.Namespace, sentences: list[str], directory: Path) -> list[str]:
+    with running(given, directory / "soak") as server:
+        go_on = for_seconds(given.soak)
+        sizes: list[str] = []
+
+        def weigh() -> None:
+            began, number = time.monotonic(), 0
+            while number <= WEIGHINGS:
+                sizes.append(f"{server.megabytes('VmRSS'):.0f} ({server.megabytes('RssAnon'):.0f})")
+                number += 1
+                time.sleep(max(0.0, began + number * given.soak / WEIGHINGS - time.monotonic()))
+
+        scale = threading.Thread(target=weigh)
+        scale.start()
+        outcome = load(server, given, sentences, go_on, "soak")
+        scale.join()
+        print(outcome.line(f"soak of {given.soak:.0f} s"))
+        print(
+            f"MB in memory (not mapped), every {given.soak / WEIGHINGS:.0f} s: {', '.join(sizes)}", flush=True
+        )
+        return problems_of("soak", server, outcome)
+
+
+def problems_of(name: str, server: Server, outcome: Outcome) -> list[str]:
+    """What must not be: examples that were acknowledged and are not there, and requests that failed."""
+    kept = server.has(outcome.taught)
+    print(f"{name}: {kept} of {len(outcome.taught)} acknowledged examples are there", flush=True)
+    problems = [f"{name}: {count} × {kind}" for kind, count in outcome.errors.items()]
+    if kept < len(outcome.taught):
+        problems.append(f"{name}: {len(outcome.taught) - kept} examples lost")
+    return problems
 
 
 def main() -> None:
@@ -222,92 +378,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each stretch of load")
     parser.add_argument("--rounds", type=int, default=2, help="turns batching and not batching take; 0: none")
     parser.add_argument("--teach-share", type=float, default=0.1, help="of the requests")
+    parser.add_argument("--timeout", type=float, default=60.0, help="the server's, seconds for one request")
     parser.add_argument("--import-pairs", type=int, default=50_000, help="0: no import under load")
-    parser.add_argument("--import-seconds", type=float, default=120.0, help="of load during the import")
+    parser.add_argument("--import-seconds", type=float, default=480.0, help="of load during it, at most")
     parser.add_argument("--soak", type=float, default=0.0, help="seconds of load while memory is watched")
     given = parser.parse_args()
     sentences = given.source.read_text(encoding="utf-8").splitlines()
     print(describe(**{name: value for name, value in vars(given).items() if not isinstance(value, Path)}))
     print(HEADING, flush=True)
+    problems: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
-        directory = Path(scratch)
-        if given.rounds:
-            compare_servers(given, sentences, directory)
-        with running(given.model, directory / "long", batching=True) as server:
-            under_stress(given, sentences, server)
-
-
-def compare_servers(given: argparse.Namespace, sentences: list[str], directory: Path) -> None:
-    with (
-        running(given.model, directory / "apart", batching=False) as apart,
-        running(given.model, directory / "joined", batching=True) as joined,
-    ):
-        for server in (apart, joined):
-            job = upload(server, given.tmx.read_bytes(), given.tmx.name)
-            while job_state(server, job) != "done":
-                time.sleep(0.2)
-        compare(given, sentences, apart, joined)
-
-
-def compare(given: argparse.Namespace, sentences: list[str], apart: Server, joined: Server) -> None:
-    outcomes = {"one by one": Outcome(), "joined": Outcome()}
-    for turn in range(given.rounds):
-        for (name, outcome), server in zip(outcomes.items(), (apart, joined), strict=True):
-            stretch = load(
-                server,
-                sentences,
-                given.clients,
-                given.teach_share,
-                for_seconds(given.seconds),
-                f"{name}{turn}",
-            )
-            outcome.add(stretch)
-    for (name, outcome), server in zip(outcomes.items(), (apart, joined), strict=True):
-        print(outcome.line(name), f" lost: {lost(server, outcome.taught)}", flush=True)
-    ratio = outcomes["joined"].translations_per_second / outcomes["one by one"].translations_per_second
-    print(f"joining requests: {ratio:.2f} × the translations a second")
-
-
-def under_stress(given: argparse.Namespace, sentences: list[str], server: Server) -> None:
-    """Load during a large import, and for a long while."""
-    taught: list[str] = []
-    if given.import_pairs:
-        job = upload(server, made_up(sentences, given.import_pairs), "many.tsv")
-        enough = for_seconds(given.import_seconds)
-        running_import = threading.Event()
-        running_import.set()
-
-        def watch() -> None:
-            while enough() and job_state(server, job) != "done":
-                time.sleep(1)
-            running_import.clear()
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        outcome = load(server, sentences, given.clients, given.teach_share, running_import.is_set, "import")
-        watcher.join()
-        done = httpx.get(f"{server.url}/v1/jobs/{job}", timeout=600).json()
-        taught += outcome.taught
-        print(outcome.line(f"during an import ({done['progress']:.0%} of it)"), flush=True)
-    if given.soak:
-        go_on = for_seconds(given.soak)
-        sizes: list[tuple[float, float]] = []
-
-        def weigh() -> None:
-            began = time.monotonic()
-            while go_on():
-                sizes.append((time.monotonic() - began, server.megabytes))
-                time.sleep(max(1.0, given.soak / 20))
-
-        scale = threading.Thread(target=weigh)
-        scale.start()
-        outcome = load(server, sentences, given.clients, given.teach_share, go_on, "soak")
-        scale.join()
-        taught += outcome.taught
-        print(outcome.line(f"soak of {given.soak:.0f} s"))
-        print("memory, MB after s:", ", ".join(f"{size:.0f} after {at:.0f}" for at, size in sizes))
-    if taught:
-        print(f"acknowledged examples lost: {lost(server, taught)} of {len(taught)}")
+        for wanted, part in (
+            (given.rounds, compare),
+            (given.import_pairs, during_import),
+            (given.soak, soak),
+        ):
+            if wanted:
+                problems += part(given, sentences, Path(scratch))
+    if problems:
+        raise SystemExit("; ".join(problems))
 
 
 if __name__ == "__main__":
