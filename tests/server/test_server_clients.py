@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import time
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import httpx
@@ -141,8 +144,12 @@ def test_frontend_settings_and_health(server: RunningServer) -> None:
 
 
 def test_omegat_translates_through_its_apertium_connector(server: RunningServer) -> None:
-    sent = {"q": ENGLISH[5], "markUnknown": "no", "langpair": "en|de", "key": ""}
-    assert server.http.get("/translate", params=sent).json() == {
+    """It sends languages with their country, and the bar between them as it is."""
+    text = urllib.parse.quote_plus(ENGLISH[5])
+    url = f"{server.url}/translate?q={text}&markUnknown=no&langpair=en_US|de_DE&key="
+    with urllib.request.urlopen(url) as answer:
+        translated = json.load(answer)
+    assert translated == {
         "responseData": {"translatedText": GERMAN[5]},
         "responseDetails": None,
         "responseStatus": 200,

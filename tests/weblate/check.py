@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from io import StringIO
@@ -32,6 +33,7 @@ from weblate.utils.version import VERSION  # noqa: E402
 
 SERVICES = ("libretranslate", "modernmt")
 STRINGS = ["Empty the drip tray.", "Open the water tank.", "Delete %(count)d files from %(name)s?"]
+PLACEHOLDER = re.compile(r"%\(\w+\)[ds]")
 PO = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
 TAUGHT = ("The zibbel is warm.", "Der Zibbel ist schön warm.")
 
@@ -108,6 +110,8 @@ def translate_units(service: BatchMachineTranslation, units: list[Unit]) -> None
         ((suggestion,),) = service.translate(unit)
         print(f"  {unit.source} → {suggestion['text']}")
         assert suggestion["text"].strip(), suggestion
+        placeholders = PLACEHOLDER.findall(unit.source)
+        assert sorted(PLACEHOLDER.findall(suggestion["text"])) == sorted(placeholders), suggestion
         assert suggestion["service"] == service.name
     service.batch_translate(units)
     for unit in units:

@@ -18,6 +18,7 @@ from kster.server.engine import Engine
 from kster.server.html_text import HtmlText
 from kster.server.languages import language_name, serves
 from kster.server.parameters import Parameters
+from kster.server.placeholders import Placeholders
 from kster.server.served_model import ServedModel
 from kster.translation import Translation
 
@@ -119,8 +120,12 @@ async def translate_texts(
     if memories is None:
         memories = [part for _, part in engine.catalogue.automatic(principal, served)]
     if format == "text":
-        done = await engine.translate(served, texts, memories, n_best=1 + alternatives)
-        return [(result.text, list(result.alternatives)) for result in done]
+        kept = [Placeholders(text) for text in texts]
+        done = await engine.translate(served, [k.text for k in kept], memories, n_best=1 + alternatives)
+        return [
+            (k.restore(result.text), [k.restore(other) for other in result.alternatives])
+            for k, result in zip(kept, done, strict=True)
+        ]
     documents = [HtmlText(text) for text in texts]
     pieces = [piece for document in documents for piece in document.pieces]
     results: Iterator[Translation] = iter(await engine.translate(served, pieces, memories))
