@@ -47,6 +47,11 @@ def test_one_zero_byte_does_not_turn_utf8_into_utf16(put) -> None:
     assert (rejections[0].line, rejections[0].reason) == (2, "source contains the character U+0000")
 
 
+def test_one_zero_byte_does_not_turn_what_is_not_utf8_into_utf16(put) -> None:
+    with pytest.raises(KsterError, match="line 2: not valid UTF-8"):
+        read(put("a.tsv", b"good\tgut\nba\0d caf\xe9\tschlecht\n" + b"more\tmehr\n" * 40))
+
+
 def test_bytes_that_are_not_text_are_an_error_with_their_line(put) -> None:
     path = put("a.tsv", b"good\tgut\n" * 9_000 + b"caf\xe9\tKaffee\n")
     with pytest.raises(KsterError, match=r"a\.tsv, line 9001: not valid UTF-8"):

@@ -200,6 +200,9 @@ def test_mistakes_are_named(
         translator.translate(["a"], method="kster")
     with pytest.raises(KsterError, match="1 ≤ n_best ≤ beam"):
         translator.translate(["a"], n_best=5, beam=4)
+    for penalty in (float("nan"), float("inf"), 1e300):
+        with pytest.raises(KsterError, match=r"length_penalty is .*; accepted: from −10 to 10"):
+            translator.translate(["a"], length_penalty=penalty)
     with pytest.raises(KsterError, match="2 sources but 1 targets"):
         translator.score(["a", "b"], ["c"])
     with pytest.raises(TypeError, match="list of strings"):

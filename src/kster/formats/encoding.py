@@ -16,6 +16,9 @@ from kster.errors import KsterError
 
 CHUNK = 1 << 16  # bytes read at a time
 MAX_LINE = 1_000_000  # characters; the rest of a longer line is dropped, and its reader told so
+LEAST_ZEROS = 0.005
+"""Of the bytes of UTF-16: a line end in a hundred characters of Chinese. Fewer are stray zeros in something
+else, which had better be refused than read as UTF-16, where any bytes are characters."""
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -66,7 +69,8 @@ def detect_encoding(head: bytes, declared: str | None = None) -> str:
         if head.startswith(bom):
             return codec
     even, odd = head[0::2].count(0), head[1::2].count(0)
-    if even + odd and (not _is_utf8(head) or (even + odd) * 10 >= len(head)):
+    expected = 0.1 if _is_utf8(head) else LEAST_ZEROS
+    if even + odd and even + odd >= expected * len(head):
         if odd > 2 * even:  # some on the other side are characters such as U+4E00
             return "utf-16-le"
         if even > 2 * odd:

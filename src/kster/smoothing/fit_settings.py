@@ -14,6 +14,8 @@ from kster.smoothing.settings import Features, SmootherSettings
 Start = Literal["paper", "tuned", "carried"]
 STARTS: tuple[Start, ...] = get_args(Start)
 
+SEEDS = 1 << 32  # more than anybody needs, and every random generator takes them
+
 
 @dataclass(frozen=True, slots=True)
 class FitSettings:
@@ -87,8 +89,10 @@ class FitSettings:
                 raise KsterError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise KsterError(f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null.")
-        if not self.learning_rate > 0:
+        if not 0.0 < self.learning_rate < float("inf"):
             raise KsterError(f"Fit setting learning_rate is {self.learning_rate!r}; accepted: above 0.")
+        if not 0 <= self.seed < SEEDS:
+            raise KsterError(f"Fit setting seed is {self.seed!r}; accepted: from 0 to {SEEDS - 1}.")
 
     def smoother(
         self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5

@@ -32,6 +32,8 @@ log = logging.getLogger("kster.translation")
 # the thread long before their position table ends.
 LONGEST_PIECE = 256
 
+STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more would leave single precision
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -126,6 +128,11 @@ class Translator:
             raise TypeError("texts is a list of strings; for one text pass [text]")
         if not 1 <= n_best <= beam:
             raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: 1 ≤ n_best ≤ beam")
+        if not abs(length_penalty) <= STRONGEST_LENGTH_PENALTY:  # nor nan
+            raise KsterError(
+                f"length_penalty is {length_penalty}; accepted: from −{STRONGEST_LENGTH_PENALTY:g} "
+                f"to {STRONGEST_LENGTH_PENALTY:g}"
+            )
         texts = [_without_surrogates(text) for text in texts]
         with opened(memory, self.model) as given:
             chosen, smoother = self._choose(given, method, smoother)
