@@ -87,6 +87,8 @@ def test_the_report_says_how_it_was_made(model: BaseModel, memory: Memory) -> No
     assert saved["dev_origin"] == "held out"
     assert saved["fingerprint"] == model.fingerprint
     assert saved["memory_entries"] == memory.entry_count
+    assert 0 < saved["train_tokens"] <= memory.entry_count - saved["dev"]["tokens"]
+    assert saved["general_tokens"] == 0
     assert (
         sum(saved["mixing_weight"]["counts"]) == sum(saved["bandwidth"]["counts"]) == saved["dev"]["tokens"]
     )
@@ -103,6 +105,8 @@ def test_general_text_teaches_it_when_not_to_believe_the_memory(model: BaseModel
     assert without.general is None
     mixed = fit(model, memory, FitSettings(**(QUICK | {"general_share": 0.5})), dev=dev, general=general)  # type: ignore[arg-type]
     assert mixed.general is not None
+    assert mixed.train_tokens == without.train_tokens < memory.entry_count
+    assert mixed.general_tokens > 0
     assert mixed.general.kster < mixed.curve[0].dev_nll * 2 - without.curve[0].dev_nll  # before training
 
 
@@ -144,6 +148,9 @@ def test_an_empty_memory_cannot_be_fitted(model: BaseModel, tmp_path: Path) -> N
         ("kernel", "cosine", "gaussian or laplacian"),
         ("dev_fraction", 0.0, "above 0"),
         ("start", "random", "paper, tuned"),
+        ("learning_rate", float("inf"), "above 0"),
+        ("seed", -1, "from 0 to"),
+        ("seed", 10**20, "from 0 to"),
     ],
 )
 def test_a_wrong_fit_setting_is_named_with_what_is_accepted(

@@ -186,11 +186,14 @@ def _pairs(name: str, source: Path | None, target: Path | None) -> list[tuple[st
 
 
 def _fit_summary(directory: Path, report: FitReport) -> str:
+    learned = f"{report.train_tokens:,} words of {report.train_segments:,} segments"
+    if report.general_tokens:
+        learned += f" and {report.general_tokens:,} of general text"
     losses = [("dev", report.dev)] + ([("general", report.general)] if report.general else [])
     lambdas, sigmas = report.mixing_weight.quantiles, report.bandwidth.quantiles
     return facts(
         [
-            ("learned from", f"{report.train_tokens:,} words of {report.train_segments:,} segments"),
+            ("learned from", learned),
             *(
                 (
                     f"loss a word, {name}",

@@ -69,8 +69,9 @@ class FitReport:
     memory_entries: int
     memory_segments: int
     newest_segment: int  # its id; what was added to the memory since has a larger one
-    train_tokens: int
+    train_tokens: int  # of the memory
     train_segments: int
+    general_tokens: int  # of general-domain text, trained on beside them
     empty_slots: float  # share of the k neighbour slots that dropout left without a neighbour
     dev_origin: str  # "given" or "held out"
     dev_in_memory: int  # given pairs whose target is in the memory; its copies there were hidden from them
