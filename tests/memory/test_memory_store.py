@@ -33,6 +33,16 @@ def test_creating_refuses_a_directory_with_anything_in_it(tmp_path: Path, spelle
     Memory.create(tmp_path / "a" / "b", speller)
 
 
+def test_creating_says_what_is_in_the_way(tmp_path: Path, speller: Speller) -> None:
+    (tmp_path / "letter.txt").touch()
+    with pytest.raises(KsterError, match="is not a directory; a memory needs"):
+        Memory.create(tmp_path / "letter.txt", speller)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "letter.txt" / "further")
+    with pytest.raises(KsterError, match="cannot be created") as caught:
+        Memory.create(tmp_path / "nowhere", speller)
+    assert "backup" not in str(caught.value)  # nothing that was never there can be restored
+
+
 def test_what_is_no_memory_is_not_opened(tmp_path: Path, memory: Memory) -> None:
     with pytest.raises(KsterError, match="no such memory"):
         Memory.open(tmp_path / "nowhere")

@@ -51,8 +51,11 @@ def for_people(place: Path, untouched: str = "") -> Iterator[None]:
         raise KsterError(f"{place}: the memory's files cannot be used ({said(error)}){end}") from error
 
 
-def said(error: OSError | sqlite3.Error) -> str:
-    """What happened, and what to do about it where that is known."""
+def said(error: OSError | sqlite3.Error, *, new: bool = False) -> str:
+    """What happened, and what to do about it where that is known.
+
+    new: about a memory that is being made, of which nothing can be missing.
+    """
     if isinstance(error, OSError):
         advice = ADVICE_BY_ERRNO.get(error.errno or 0)
         what = error.strerror or str(error)
@@ -61,4 +64,4 @@ def said(error: OSError | sqlite3.Error) -> str:
     else:
         advice = ADVICE_BY_SQLITE_CODE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)  # extended codes
         what = str(error)
-    return f"{what}: {advice}" if advice else what
+    return f"{what}: {advice}" if advice and not (new and advice == GONE) else what

@@ -89,7 +89,8 @@ class Memory:
         """
         directory = Path(path)
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise KsterError(f"{directory}: exists and is not empty; a memory needs a directory of its own")
+            what = "exists and is not empty" if directory.is_dir() else "is not a directory"
+            raise KsterError(f"{directory}: {what}; a memory needs a directory of its own")
         key_maker: KeyMaker = (
             _load(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
         )

@@ -71,7 +71,7 @@ class Store:
             finally:
                 lock.close()
         except (OSError, sqlite3.Error) as error:
-            raise KsterError(f"{directory}: cannot be created ({said(error)})") from error
+            raise KsterError(f"{directory}: cannot be created ({said(error, new=True)})") from error
 
     def files(self, epoch: int) -> EntryFiles:
         return entry_files(self.directory, self.description, epoch)
