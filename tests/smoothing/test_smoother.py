@@ -37,7 +37,7 @@ def test_a_learned_bandwidth_starts_at_100_for_gaussian_and_10_for_laplacian() -
 
 
 def test_equations_4_to_7_by_hand() -> None:
-    """d = 1, two neighbours with keys 1 and 3 of the query 2, so d₁ = d₂ = 1."""
+    """d = 1, a query of 2 and two neighbours: keys 1 and 3, at distances chosen as 0.5 and 1."""
     smoother = Smoother(SmootherSettings(kernel="laplacian", dimension=1))
     w1, b1 = smoother.bandwidth.affine.weight, smoother.bandwidth.affine.bias  # type: ignore[union-attr]
     w2, b2 = smoother.mixing_weight.hidden.weight, smoother.mixing_weight.hidden.bias  # type: ignore[union-attr]
