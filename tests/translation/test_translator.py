@@ -119,6 +119,8 @@ def test_the_name_of_a_special_token_is_text(translator: Translator, memory: Mem
 def test_half_characters_become_replacement_characters(translator: Translator) -> None:
     (translation,) = translator.translate(["the \ud800 house"])
     assert translation.source == "the \ufffd house"
+    halves, replaced = ["the \ud800 house"], ["the \ufffd house"]
+    assert translator.score(halves, halves) == translator.score(replaced, replaced)
 
 
 def test_any_unicode_is_translated(translator: Translator, memory: Memory) -> None:
@@ -205,8 +207,12 @@ def test_mistakes_are_named(
             translator.translate(["a"], length_penalty=penalty)
     with pytest.raises(KsterError, match="2 sources but 1 targets"):
         translator.score(["a", "b"], ["c"])
+    with pytest.raises(KsterError, match="batch_sentences is -1; accepted: at least 1"):
+        translator.translate(["a"], batch_sentences=-1)
     with pytest.raises(TypeError, match="list of strings"):
         translator.translate("one text")
+    with pytest.raises(TypeError, match="list of strings"):
+        translator.score("one text", "ein Text")
     network = BaseModel.load(taught_marian)
     with torch.no_grad():
         network.network.get_decoder().layers[-1].fc2.bias += 1

@@ -124,8 +124,7 @@ class Translator:
         Empty lines stay empty, line breaks stay, a line too long for the model is cut at sentence ends
         with a warning. progress: called with the number of pieces done.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts is a list of strings; for one text pass [text]")
+        _require_list(texts)
         if not 1 <= n_best <= beam:
             raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: 1 ≤ n_best ≤ beam")
         if not abs(length_penalty) <= STRONGEST_LENGTH_PENALTY:  # nor nan
@@ -133,6 +132,8 @@ class Translator:
                 f"length_penalty is {length_penalty}; accepted: from −{STRONGEST_LENGTH_PENALTY:g} "
                 f"to {STRONGEST_LENGTH_PENALTY:g}"
             )
+        if batch_sentences is not None and batch_sentences < 1:
+            raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
         texts = [_without_surrogates(text) for text in texts]
         with opened(memory, self.model) as given:
             chosen, smoother = self._choose(given, method, smoother)
@@ -163,11 +164,14 @@ class Translator:
         smoother: Smoother | None = None,
     ) -> list[float]:
         """log p(target | source) of given translations, end of sentence included, under a method."""
+        _require_list(sources)
+        _require_list(targets)
         if len(sources) != len(targets):
             raise KsterError(f"{len(sources)} sources but {len(targets)} targets; they must pair up")
         with opened(memory, self.model) as given:
             chosen, smoother = self._choose(given, method, smoother)
-            forced = self.model.force_decode(zip(sources, targets, strict=True))
+            pairs = zip(map(_without_surrogates, sources), map(_without_surrogates, targets), strict=True)
+            forced = self.model.force_decode(pairs)
             return list(score_forced(self.model, forced, chosen, smoother))
 
     def resolve(self, method: Method, memory: NamedMemory | None = None) -> ResolvedSmoother | None:
@@ -269,6 +273,11 @@ class _Settings:
     length_penalty: float
     n_best: int
     explain: bool
+
+
+def _require_list(texts: Sequence[str]) -> None:
+    if isinstance(texts, str):  # which is a sequence of strings, too
+        raise TypeError("texts is a list of strings; for one text pass [text]")
 
 
 def _without_surrogates(text: str) -> str:
