@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 MAX_UNITS = 5_000_000  # of one file: a small compressed one may hold any number
 REPORTED = 1_000  # rejections kept in a job's report; all are counted
 COUNTED_AT_ONCE = 500
-PAIRS_AT_ONCE = 32  # between two reports of progress, and two chances for others to use the model
-BREATH = 0.002  # seconds; a lock let go and taken again at once is never anybody else's
+PAIRS_AT_ONCE = 16  # between two reports of progress, and two turns
 
 
 def run_import(engine: Engine, job: Job) -> dict[str, Any]:
@@ -51,11 +49,13 @@ def run_import(engine: Engine, job: Job) -> dict[str, Any]:
                 raise KsterError(f"{request['name']}: more than {MAX_UNITS:,} units; divide it")
         engine.jobs.report(job, "learning", 0, total)
 
-        def progress(done: int) -> None:
-            engine.jobs.report(job, "learning", done, total)
-            time.sleep(BREATH)
+        with engine.turns.by_pieces() as let_others:
 
-        report = target.import_pairs(pairs(), request["name"], progress, at_once=PAIRS_AT_ONCE)
+            def progress(done: int) -> None:
+                engine.jobs.report(job, "learning", done, total)
+                let_others(done < total)  # what comes after the last pair is no computing
+
+            report = target.import_pairs(pairs(), request["name"], progress, at_once=PAIRS_AT_ONCE)
     except KsterError as error:
         _discard(upload)
         raise KsterError(f"{str(error).replace(str(file), request['name'])}; nothing was imported") from error

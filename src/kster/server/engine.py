@@ -23,6 +23,7 @@ from kster.server.languages import serves
 from kster.server.metrics import Metrics
 from kster.server.served_model import ServedModel, Work
 from kster.server.settings import ModelSetting, ServerSettings
+from kster.server.turns import Turns
 from kster.translation import Method, Translation
 
 UPLOADS = "uploads"
@@ -38,7 +39,8 @@ class Engine:
         self.keys = Keys(self.database)
         if settings.keys_required:
             require_some_key(settings)
-        self.models = _load_models(settings, self.metrics)
+        self.turns = Turns()
+        self.models = _load_models(settings, self.turns, self.metrics)
         self.catalogue = Catalogue(settings.data, self.database, self.models)
         for directory in settings.memories:
             self.catalogue.share(directory)
@@ -185,10 +187,10 @@ class Engine:
             raise TooLarge(f"the file has more than {self.settings.max_upload_mb:g} MB; nothing was imported")
 
 
-def _load_models(settings: ServerSettings, metrics: Metrics) -> list[ServedModel]:
+def _load_models(settings: ServerSettings, turns: Turns, metrics: Metrics) -> list[ServedModel]:
     """Those named, and those of memories whose model was not named."""
     wanted = list(settings.models)
-    models = [ServedModel.load(model, settings, metrics.on_batch) for model in wanted]
+    models = [ServedModel.load(model, settings, turns, metrics.on_batch) for model in wanted]
     for directory in settings.memories:
         with Memory.open(directory) as opened:
             description = opened.description
@@ -198,7 +200,7 @@ def _load_models(settings: ServerSettings, metrics: Metrics) -> list[ServedModel
                 source=description.source_lang,
                 target=description.target_lang,
             )
-            models.append(ServedModel.load(setting, settings, metrics.on_batch))
+            models.append(ServedModel.load(setting, settings, turns, metrics.on_batch))
     if not models:
         raise KsterError("nothing to serve: give --model MODEL or --memory DIR")
     pairs = [model.pair for model in models]

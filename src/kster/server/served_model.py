@@ -11,6 +11,7 @@ from kster.memory import Memory, MemoryGroup
 from kster.model import BaseModel
 from kster.server.batching import Batcher
 from kster.server.settings import ModelSetting, ServerSettings
+from kster.server.turns import Turns
 from kster.translation import Method, Translation, Translator
 
 
@@ -29,7 +30,11 @@ class ServedModel:
     """A base model, its language pair and its queue."""
 
     def __init__(
-        self, model: BaseModel, settings: ServerSettings, on_batch: Callable[[int], None] | None = None
+        self,
+        model: BaseModel,
+        settings: ServerSettings,
+        turns: Turns,
+        on_batch: Callable[[int], None] | None = None,
     ) -> None:
         if not model.source_lang or not model.target_lang:
             raise KsterError(
@@ -40,6 +45,7 @@ class ServedModel:
         self.source: str = model.source_lang
         self.target: str = model.target_lang
         self.translator = Translator(model)
+        self._turns = turns
         self.batcher: Batcher[Work, Translation] = Batcher(
             self._translate,
             window=settings.batch_window_ms / 1000 if settings.batching else 0.0,
@@ -50,12 +56,16 @@ class ServedModel:
 
     @classmethod
     def load(
-        cls, wanted: ModelSetting, settings: ServerSettings, on_batch: Callable[[int], None] | None = None
+        cls,
+        wanted: ModelSetting,
+        settings: ServerSettings,
+        turns: Turns,
+        on_batch: Callable[[int], None] | None = None,
     ) -> ServedModel:
         model = BaseModel.load(
             wanted.path, device=settings.device, source_lang=wanted.source, target_lang=wanted.target
         )
-        return cls(model, settings, on_batch)
+        return cls(model, settings, turns, on_batch)
 
     @property
     def pair(self) -> str:
@@ -71,14 +81,15 @@ class ServedModel:
         if work.memories and work.method != "base":
             memory = work.memories[0] if len(work.memories) == 1 else MemoryGroup(work.memories)
         try:
-            return self.translator.translate(
-                texts,
-                memory=memory,
-                method=work.method if memory is not None else "base",
-                beam=work.beam,
-                n_best=work.n_best,
-                explain=work.explain,
-            )
+            with self._turns:
+                return self.translator.translate(
+                    texts,
+                    memory=memory,
+                    method=work.method if memory is not None else "base",
+                    beam=work.beam,
+                    n_best=work.n_best,
+                    explain=work.explain,
+                )
         except Exception as error:
             if any(not used.directory.is_dir() for used in work.memories):
                 raise KsterError("a memory was deleted while it was being used") from error

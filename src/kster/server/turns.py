@@ -1,0 +1,55 @@
+"""Who computes next: translations and jobs take turns, in the order they asked.
+
+Both use all of the processor. At the same time each would slow the other down by far more than its share;
+in turns a job costs translations the little that one piece of it takes, and has the machine to itself when
+nobody translates.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Turns:
+    """A lock for those who asked first. `threading.Lock` mostly goes to who has just let go of it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._asked = self._served = 0
+
+    def __enter__(self) -> None:
+        with self._changed:
+            mine = self._asked
+            self._asked += 1
+            while self._served != mine:
+                self._changed.wait()
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._served += 1
+            self._changed.notify_all()
+
+    @contextmanager
+    def by_pieces(self) -> Iterator[Callable[[bool], None]]:
+        """For work that is a turn long only in pieces: call what is yielded after each of them.
+
+        Its argument: whether another piece follows; without one the turn is over.
+        """
+        mine = True
+        self.__enter__()
+
+        def let_others(more: bool) -> None:
+            nonlocal mine
+            mine = False
+            self.__exit__()
+            if more:
+                self.__enter__()
+                mine = True
+
+        try:
+            yield let_others
+        finally:
+            if mine:
+                self.__exit__()
