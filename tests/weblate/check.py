@@ -48,6 +48,10 @@ def main() -> None:
         install(service, {"url": addresses[service], "key": key})
         refuse(service, {"url": f"{url}/nowhere", "key": key})
         translate_units(machine(service), units)
+    known = memories(url, key)
+    install("modernmt", {"url": addresses["modernmt"], "key": key, "context_vector": f"{known[0]['id']}:0.5"})
+    translate_units(machine("modernmt"), units)
+    install("modernmt", {"url": addresses["modernmt"], "key": key})
     learn(url, key, units[0])
     use_glossary(component, units[0], url, key)
     print("all checks passed")
@@ -119,6 +123,10 @@ def translate_units(service: BatchMachineTranslation, units: list[Unit]) -> None
     print(f"  {len(units)} strings by automatic translation, too")
 
 
+def memories(url: str, key: str) -> list[dict[str, object]]:
+    return requests.get(f"{url}/mmt/memories", headers={"MMT-ApiKey": key}, timeout=60).json()["data"]
+
+
 def learn(url: str, key: str, unit: Unit) -> None:
     """What is taught is what Weblate gets next."""
     unit = unit.translation.unit_set.get(source=TAUGHT[0])
@@ -143,8 +151,7 @@ def use_glossary(component: Component, unit: Unit, url: str, key: str) -> None:
         assert suggestion["text"].strip()
         (name,) = service.get_glossaries(use_cache=False)
         names.append(name)
-        found = requests.get(f"{url}/mmt/memories", headers={"MMT-ApiKey": key}, timeout=60).json()["data"]
-        assert [memory["name"] for memory in found].count(name) == 1
+        assert [memory["name"] for memory in memories(url, key)].count(name) == 1
         print(f"glossary: {name}; {unit.source} → {suggestion['text']}")
     assert names[0] != names[1], "a changed glossary was not uploaded again"
 
