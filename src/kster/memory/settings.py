@@ -21,9 +21,9 @@ class SearchSettings:
         120,000        32      84    140
         120,000       256     380   1310
 
-    Below 640 lists (about 100,000 entries) `probes` decides, above `probed_share`: were the number of
+    Below 1,280 lists (about 400,000 entries) `probes` decides, above `probed_share`: were the number of
     probes fixed, the share of the lists that a query reads, and with it recall, would fall as a memory grows
-    (recall@16 on decoder states was 0.978 for 10.6 % of 604 lists, 0.958 for 5.3 %).
+    (recall@16 on decoder states was 0.978 for 64 of 604 lists and 0.983 for 64 of 1,574).
 
     Batches are faster exactly well beyond the limit, one sentence alone is faster by lists well below it;
     at the limit exact search holds 256 MiB. Measure with `benchmarks/search_speed.py`, and what the lists
@@ -33,7 +33,7 @@ class SearchSettings:
     exact_limit: int = 131_072
     lists_per_root: float = 2.0  # inverted lists = this × √entries
     probes: int = 64  # lists read for a query: at least this many …
-    probed_share: float = 0.1  # … and at least this share of all lists
+    probed_share: float = 0.05  # … and at least this share of all lists
     candidates_per_neighbour: int = 4  # fetched from the quantised index, then ranked exactly
     delta_limit: int = 16_384  # entries searched exactly beside the index before they join it
     meanwhile_limit: int = 1 << 21  # … and while it is being built: 4 GiB at d = 512; beyond, searches wait
