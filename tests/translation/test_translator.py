@@ -141,6 +141,16 @@ def test_several_memories_are_searched_as_one(translator: Translator, tmp_path: 
     assert texts(found) == [NEW[1], "alt ist das Meer"]
     nearest = [translation.tokens[0].examples[0] for translation in found if translation.tokens]
     assert [Path(example.memory).name for example in nearest] == ["a", "b"]
+    # A list of them is a group, open or not, in a call and for good; as `--memory A --memory B` is.
+    sources, targets = [NEW[0], "the sea is old"], [NEW[1], "alt ist das Meer"]
+    assert texts(translator.translate(sources, memory=[first, tmp_path / "b"])) == targets
+    assert texts(Translator(memory=[tmp_path / "a", str(tmp_path / "b")]).translate(sources)) == targets
+    assert texts(translator.translate(sources, memory=[tmp_path / "a"])) == [
+        targets[0],
+        *texts(translator.translate([sources[1]], memory=first)),
+    ]
+    with pytest.raises(KsterError, match="at least one memory"):
+        translator.translate(sources, memory=[])
 
 
 def test_an_explanation_names_the_segment_and_its_numbers_add_up(
@@ -220,6 +230,12 @@ def test_mistakes_are_named(
     other = BaseModel.load(tmp_path / "other")
     with pytest.raises(KsterError, match="made with another model"):
         Translator(other, memory)
+
+
+def test_a_beam_has_a_sensible_width(translator: Translator) -> None:
+    for beam in (0, 257):
+        with pytest.raises(KsterError, match=r"accepted: 1 ≤ n_best ≤ beam ≤ 256"):
+            translator.translate(["the sea"], beam=beam)
 
 
 def test_a_memory_alone_is_enough(taught_marian: Path, tmp_path: Path) -> None:

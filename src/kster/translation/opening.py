@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kster.errors import KsterError
@@ -12,17 +12,38 @@ from kster.memory import Memory, MemoryGroup
 from kster.model import BaseModel
 
 OpenMemory = Memory | MemoryGroup
-NamedMemory = Memory | MemoryGroup | str | Path
+NamedMemory = OpenMemory | str | Path | Sequence[Memory | str | Path]
+"""One memory, or a list of several to be searched as one."""
 
 
 @contextmanager
 def opened(memory: NamedMemory | None, model: BaseModel) -> Iterator[OpenMemory | None]:
-    """A directory is opened for as long as the block takes; an open memory stays as it is."""
+    """Directories are opened for as long as the block takes; an open memory stays as it is."""
+    with ExitStack() as stack:
+        yield open_memory(memory, model, stack.enter_context)
+
+
+def open_memory(
+    memory: NamedMemory | None,
+    model: BaseModel | None,
+    keep: Callable[[Memory], Memory] = lambda memory: memory,
+) -> OpenMemory | None:
+    """keep: called with each memory that is opened here."""
+    if memory is None or isinstance(memory, Memory | MemoryGroup):
+        return memory
     if isinstance(memory, str | Path):
-        with Memory.open(memory, model) as own:
-            yield own
-    else:
-        yield memory
+        return keep(Memory.open(memory, model))
+    named = [keep(Memory.open(one, model)) if isinstance(one, str | Path) else one for one in memory]
+    return named[0] if len(named) == 1 else MemoryGroup(named)
+
+
+def first_directory(memory: NamedMemory | None) -> str | Path | None:
+    """Of a memory that is not open: where to look for what model it was made with."""
+    if memory is None or isinstance(memory, Memory | MemoryGroup):
+        return None
+    if isinstance(memory, str | Path):
+        return memory
+    return next((one for one in memory if isinstance(one, str | Path)), None)
 
 
 def members(memory: OpenMemory | None) -> Sequence[Memory]:

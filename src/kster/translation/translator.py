@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
-from kster.memory import Memory
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, Predict, beam_search
 from kster.translation.explanation import TokenExplanation, explain, score_forced
-from kster.translation.opening import NamedMemory, OpenMemory, members, model_of, opened
+from kster.translation.opening import (
+    NamedMemory,
+    OpenMemory,
+    first_directory,
+    members,
+    model_of,
+    open_memory,
+    opened,
+)
 from kster.translation.predictor import (
     Method,
     base_predictor,
@@ -32,6 +39,7 @@ log = logging.getLogger("kster.translation")
 # the thread long before their position table ends.
 LONGEST_PIECE = 256
 
+WIDEST_BEAM = 256
 STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more would leave single precision
 
 
@@ -75,6 +83,7 @@ class Translator:
     """Translates with a base model, and with whatever memories a call names.
 
     Translator(memory="my.memory")                # a memory knows its model
+    Translator(memory=["mine", "ours"])           # several are searched as one
     Translator("models/en-de")                    # base translation only, or memories per call
     """
 
@@ -89,11 +98,14 @@ class Translator:
     ) -> None:
         if model is None and memory is None:
             raise KsterError("a translator needs a model or a memory")
-        if isinstance(memory, str | Path) and not isinstance(model, BaseModel):
-            model = model_of(memory, model, device=device, source_lang=source_lang, target_lang=target_lang)
+        directory = first_directory(memory)
+        if directory is not None and not isinstance(model, BaseModel):
+            model = model_of(
+                directory, model, device=device, source_lang=source_lang, target_lang=target_lang
+            )
         if isinstance(model, str | Path):
             model = BaseModel.load(model, device=device, source_lang=source_lang, target_lang=target_lang)
-        own = Memory.open(memory, model) if isinstance(memory, str | Path) else memory
+        own = open_memory(memory, model)
         self.model: BaseModel = model if model is not None else own.model  # type: ignore[union-attr]
         self.memory = own
         if own is not None:
@@ -125,8 +137,9 @@ class Translator:
         with a warning. progress: called with the number of pieces done.
         """
         _require_list(texts)
-        if not 1 <= n_best <= beam:
-            raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: 1 ≤ n_best ≤ beam")
+        if not 1 <= n_best <= beam <= WIDEST_BEAM:
+            accepted = f"1 ≤ n_best ≤ beam ≤ {WIDEST_BEAM}"
+            raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: {accepted}")
         if not abs(length_penalty) <= STRONGEST_LENGTH_PENALTY:  # nor nan
             raise KsterError(
                 f"length_penalty is {length_penalty}; accepted: from −{STRONGEST_LENGTH_PENALTY:g} "
