@@ -15,6 +15,7 @@ from kster.experiments.stages import OutOfTime, digest
 from kster.training import train
 
 CHARACTERS_PER_TOKEN = 3.5  # of German and English in a 16k vocabulary; only sets how many steps an epoch has
+WORTH_COMPILING = 3_000  # steps; on a GPU compiling takes about a minute
 SMALL, OFTEN = 30_000, 4.0  # in a mixture, corpora of fewer pairs are seen this many times an epoch
 
 
@@ -31,8 +32,7 @@ def train_baseline(
         config = _write_config(pipeline, memory, dev, epochs, scale, output)
         if not train(config, max_seconds=pipeline.clock.left).finished:
             raise OutOfTime
-        for made_on_the_way in ("checkpoints", "prepared"):  # several times the model's size
-            shutil.rmtree(output / made_on_the_way, ignore_errors=True)
+        shutil.rmtree(output / "checkpoints", ignore_errors=True)  # several times the model's size
 
     return pipeline.promise(output / "model", make)
 
@@ -54,7 +54,7 @@ def _write_config(
         "source_lang": source_lang,
         "target_lang": target_lang,
         "data": str(_text_directory(pipeline)),
-        "prepared": str(output / "prepared"),
+        "prepared": str(_prepared_directory(pipeline, memory, dev)),
         "output": str(output),
         "init": str(pipeline.base.name),
         "device": str(pipeline.base.device),
@@ -65,6 +65,7 @@ def _write_config(
             "learning_rate": 1e-4,
             "warmup_steps": max(1, steps // 10),
             "batch_tokens": scale.batch_tokens,
+            "compile": "auto" if steps > WORTH_COMPILING else False,
             "average_decay": max(0.0, 1.0 - 10.0 / steps),  # about the last tenth of a short run
         },
         "report": {
@@ -79,6 +80,12 @@ def _write_config(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
     return path
+
+
+def _prepared_directory(pipeline: Pipeline, memory: MemorySpec, dev: Sequence[Slice]) -> Path:
+    """Tokenised text, the same for every length of training."""
+    name = digest([memory.identity, [str(slice) for slice in dev]])
+    return (pipeline.cache / "prepared" / f"{memory.name}-{name}").absolute()
 
 
 def _text_directory(pipeline: Pipeline) -> Path:
