@@ -128,7 +128,13 @@ def test_the_number_of_probes_reaches_the_lists(large: Memory) -> None:
 
 def test_a_query_reads_the_same_share_of_the_lists_however_many_there_are() -> None:
     settings = SearchSettings()
-    assert [settings.probes_of(lists) for lists in (20, 604, 1_280, 2_000, 20_000)] == [20, 64, 64, 100, 1_000]
+    assert [settings.probes_of(lists) for lists in (20, 604, 1_280, 2_000, 20_000)] == [
+        20,
+        64,
+        64,
+        100,
+        1_000,
+    ]
 
 
 def test_added_is_found_at_once_beside_the_lists_and_after_joining_them(
