@@ -12,9 +12,10 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import Smoother, SmootherSettings
-from kster.smoothing.cache import EXTERNAL, Examples, FitCache, Lookup, cache_pairs, cache_segments
+from kster.smoothing.cache import EXTERNAL, Examples, FitCache
 from kster.smoothing.dropout import first_k
 from kster.smoothing.key_table import KeyTable
+from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments
 from kster.smoothing.optimisation import neighbours_without_own, smooth_examples
 from smoothing.conftest import make_pairs
 

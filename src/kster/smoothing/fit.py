@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from kster.errors import KsterError
-from kster.smoothing.cache import FitCache, Lookup, cache_pairs, cache_segments, count_in_memory
+from kster.smoothing.cache import FitCache
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
 from kster.smoothing.dropout import drop, first_k
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
+from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory
 from kster.smoothing.optimisation import (
     CurvePoint,
     Evaluation,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
-from kster.smoothing.cache import Lookup, cache_pairs, cache_segments, count_in_memory
 from kster.smoothing.defaults import KNN_FILE, SAFE_KNN, SMOOTHER_DIRECTORY
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.kernels import KERNELS, Kernel
+from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory
 from kster.smoothing.optimisation import neighbours_without_own
 from kster.smoothing.report import TuneReport, write_json
 from kster.smoothing.split import HELD_OUT_LIMIT, split_segments
