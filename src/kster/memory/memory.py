@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
-
 from kster.errors import KsterError
-from kster.formats import Pair, Rejection, read_moses, read_pairs, write_pairs
-from kster.memory.checking import problems_of
+from kster.formats import Pair, Rejection, read_moses, read_pairs
 from kster.memory.description import Description
-from kster.memory.entries import (
-    Entries,
-    all_entries,
-    entry_ids,
-    keys_of,
-    places_of,
-    segment_ids_of,
-    target_groups_of,
-)
 from kster.memory.importing import (
     CHUNK,
     add_all,
@@ -33,10 +20,9 @@ from kster.memory.importing import (
     write_staged,
 )
 from kster.memory.key_maker import KeyMaker
-from kster.memory.neighbours import Neighbours
-from kster.memory.reader import Reader
-from kster.memory.report import CompactReport, ImportReport, MemoryInfo, bytes_under, fit_status, since_fit
-from kster.memory.segment import Provenance, Segment
+from kster.memory.readable import ReadableMemory
+from kster.memory.report import CompactReport, ImportReport, bytes_under
+from kster.memory.segment import Segment
 from kster.memory.settings import SearchSettings
 from kster.memory.store import Store
 
@@ -44,7 +30,7 @@ ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
 IMPORT_PATIENCE = 600.0  # seconds an import waits for other writers at least: its keys took long to make
 
 
-class Memory:
+class Memory(ReadableMemory):
     """A directory of examples made with one base model.
 
     Any number of threads may search while others write; one writes at a time, across processes, and the
@@ -61,11 +47,8 @@ class Memory:
         lock_timeout: float,
     ) -> None:
         """Use `Memory.create` or `Memory.open`."""
-        self.directory = directory
-        self.description = description
+        super().__init__(directory, description, search, lock_timeout)
         self._model = model
-        self._store = Store(directory, description, lock_timeout)
-        self._reader = Reader(self._store, search)
 
     # Opening and closing -------------------------------------------------------------------------
 
@@ -113,10 +96,6 @@ class Memory:
         if model is not None:
             description.require(model, directory)
         return cls(directory, description, model, search or SearchSettings(), lock_timeout)
-
-    def close(self) -> None:
-        self._reader.close()
-        self._store.close()
 
     def __enter__(self) -> Memory:
         return self
@@ -237,146 +216,13 @@ class Memory:
                 change.remove(found)
         return len(found)
 
-    # Searching -----------------------------------------------------------------------------------
-
-    def search(self, queries: Tensor, k: int) -> Neighbours:
-        """The k nearest live entries of each query, in the memory as it is now.
-
-        queries: (n, d) float32, float16 or bfloat16, on any device; the answer is on the same.
-        """
-        if queries.dim() != 2 or queries.shape[1] != self.dimension:
-            raise ValueError(f"queries are {tuple(queries.shape)}; this memory takes (n, {self.dimension})")
-        if k < 1:
-            raise KsterError(f"k = {k}: the number of neighbours must be at least 1")
-        return self._reader.search(queries.detach(), k)
-
-    def build_index(self) -> None:
-        """Make searches on the CPU as fast as they get, now; without this, they begin to do so on their own.
-
-        Above `SearchSettings.exact_limit` entries that means inverted lists, which take a while to make.
-        Until they are there searches are exact, and slower; afterwards they are approximate.
-        """
-        self._reader.build_index()
-
-    def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
-        """Where each of these entries comes from. Raises KsterError for one that has left the memory."""
-        wanted, snapshot = entry_ids(ids), self._reader.snapshot()
-        segment_ids, positions = places_of(snapshot, wanted)
-        with self._store.reading() as database:
-            found = database.by_ids([i for i in segment_ids if i >= 0], live=False)
-        for entry, segment in zip(wanted.tolist(), segment_ids, strict=True):
-            if segment not in found:
-                raise KsterError(f"{self.directory}: no entry {entry} (any more)")
-        return [
-            Provenance(found[segment], position, str(self.directory))
-            for segment, position in zip(segment_ids, positions, strict=True)
-        ]
-
-    def segment_ids(self, ids: Tensor) -> Tensor:
-        """(…) segment ids of (…) entry ids; -1 where there is no such entry."""
-        return segment_ids_of(self._reader.snapshot(), ids)
-
-    def target_groups(self, segment_ids: Tensor) -> Tensor:
-        """(…) numbers that are equal for segments with the same target text, case and whitespace aside."""
-        return target_groups_of(self._reader.snapshot(), segment_ids)
-
-    def entries(self) -> Entries:
-        """Every live entry, as of now."""
-        return all_entries(self._reader.snapshot())
-
-    def keys_of(self, ids: Tensor) -> Tensor:
-        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where there is no such entry."""
-        return keys_of(self._reader.snapshot(), ids)
-
-    @property
-    def dimension(self) -> int:
-        return self.description.dimension
-
-    @property
-    def fingerprint(self) -> str:
-        return self.description.fingerprint
-
-    @property
-    def entry_count(self) -> int:
-        """Live entries, one for each target token."""
-        return self._reader.snapshot().live_count
-
-    # Looking -------------------------------------------------------------------------------------
-
-    def segment(self, id: int) -> Segment:
-        with self._store.reading() as database:
-            found = database.by_ids([id])
-        if id not in found:
-            raise KsterError(f"{self.directory}: no segment {id}")
-        return found[id]
-
-    def segments(self, limit: int | None = None, offset: int = 0, query: str | None = None) -> list[Segment]:
-        """Live segments in the order they were added; query: text that occurs in either side, in any case."""
-        # Searches wait for `reading`: whatever may look at every segment has a connection of its own.
-        whole = query or limit is None
-        with self._store.reading_apart() if whole else self._store.reading() as database:
-            return database.segments(limit, offset, query)
-
-    def segment_count(self, query: str | None = None) -> int:
-        with self._store.reading_apart() if query else self._store.reading() as database:
-            return database.count(query)
-
-    def find_text(self, source: str | None = None, target: str | None = None) -> list[Segment]:
-        """Live segments with exactly this source, this target, or both."""
-        with self._store.reading_apart() as database:
-            return database.by_text(source, target)
-
-    def export(self) -> Iterator[Pair]:
-        """Every live pair, in the order added, as of the moment the first one is asked for."""
-        with self._store.reading_apart() as database:
-            for segment in database.live_segments():
-                yield Pair(segment.source, segment.target, segment.unit)
-
-    def export_file(self, path: str | Path, *, format: str | None = None) -> int:
-        """Write every live pair to a file, which appears whole or not at all; returns how many.
-
-        format: tmx, xliff, xliff2, po, tsv, csv or moses, unless the file's name says it.
-        """
-        own = self.description
-        return write_pairs(path, self.export(), own.source_lang, own.target_lang, format=format)
-
     # Caring --------------------------------------------------------------------------------------
-
-    def verify(self) -> list[str]:
-        """Read everything and compare it with its checksums; returns the problems found."""
-        return problems_of(self._store)
 
     def compact(self) -> CompactReport:
         """Give back the space of removed segments. Ids of what remains do not change."""
         before = bytes_under(self.directory)
         segments, entries = self._store.compact()
         return CompactReport(segments, entries, max(0, before - bytes_under(self.directory)))
-
-    def info(self) -> MemoryInfo:
-        description = self.description
-        fitted, tuned, fit = fit_status(self.directory / "smoother")
-        with self._store.reading_apart() as database:
-            live, removed = database.counts()
-            changes = since_fit(fit, database)
-        return MemoryInfo(
-            directory=str(self.directory),
-            segments=live,
-            removed=removed,
-            entries=self.entry_count,
-            bytes_on_disk=bytes_under(self.directory),
-            bytes_in_ram=self._reader.bytes_in_ram,
-            index=self._reader.index_kind(torch.device("cpu")),
-            model=description.model,
-            fingerprint=description.fingerprint,
-            dimension=description.dimension,
-            source_lang=description.source_lang,
-            target_lang=description.target_lang,
-            created=description.created,
-            fitted=fitted,
-            tuned=tuned,
-            fit=fit,
-            since_fit=changes,
-        )
 
 
 def _load(name: str, source_lang: str | None = None, target_lang: str | None = None) -> Any:
