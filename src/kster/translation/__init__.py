@@ -2,6 +2,7 @@
 
 from kster.translation.explanation import Example, TokenExplanation
 from kster.translation.predictor import METHODS, Method
-from kster.translation.translator import Translation, Translator
+from kster.translation.result import Translation
+from kster.translation.translator import Translator
 
 __all__ = ["METHODS", "Example", "Method", "TokenExplanation", "Translation", "Translator"]

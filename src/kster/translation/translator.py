@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kster.errors import KsterError
 from kster.model import BaseModel
@@ -31,7 +30,8 @@ from kster.translation.predictor import (
     require_same_model,
     smoothed_predictor,
 )
-from kster.translation.splitting import Piece, join_pieces, split_text
+from kster.translation.result import Output, Translation, assemble
+from kster.translation.splitting import Piece, split_text
 
 log = logging.getLogger("kster.translation")
 
@@ -41,42 +41,6 @@ LONGEST_PIECE = 256
 
 WIDEST_BEAM = 256
 STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more would leave single precision
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A translated text; str() gives the text.
-
-    score: mean of its pieces' length-normalised log-probabilities. alternatives: the other hypotheses of
-    an n-best list, for a text translated in one piece. tokens: its explanation, where asked for.
-    """
-
-    source: str
-    text: str
-    score: float
-    alternatives: tuple[str, ...] = ()
-    tokens: tuple[TokenExplanation, ...] | None = None
-
-    def __str__(self) -> str:
-        return self.text
-
-    def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
-        if self.alternatives:
-            data["alternatives"] = list(self.alternatives)
-        if self.tokens is not None:
-            data["tokens"] = [token.to_json() for token in self.tokens]
-        return data
-
-
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """What became of one piece."""
-
-    text: str
-    score: float
-    alternatives: tuple[str, ...]
-    tokens: tuple[TokenExplanation, ...] | None
 
 
 class Translator:
@@ -163,7 +127,7 @@ class Translator:
             )
         waiting = iter(outputs)
         return [
-            _assemble(text, parts, tail, waiting, explain)
+            assemble(text, parts, tail, waiting, explain)
             for text, (parts, tail) in zip(texts, split, strict=True)
         ]
 
@@ -238,7 +202,7 @@ class Translator:
         settings: _Settings,
         batch_sentences: int | None,
         progress: Callable[[int], None] | None,
-    ) -> list[_Output]:
+    ) -> list[Output]:
         """Translate pieces that fit, batched by length; outputs in the pieces' order."""
         predict: Predict = base_predictor
         if memory is not None and smoother is not None:
@@ -246,7 +210,7 @@ class Translator:
         ids = self.model.tokenise_source(pieces)
         order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
         limits = [self.longest_translation(len(ids[i])) for i in order]
-        outputs: dict[int, _Output] = {}
+        outputs: dict[int, Output] = {}
         for part in batches(self.model, limits, settings.beam, batch_sentences):
             batch = order[part]
             sources = [ids[i] for i in batch]
@@ -257,7 +221,7 @@ class Translator:
                 tokens = [tuple(t) for t in explain(self.model, sources, targets, memory, smoother)]
             for i, hypotheses, explanation in zip(batch, found, tokens, strict=True):
                 best, *rest = self.model.detokenise([hypothesis.tokens for hypothesis in hypotheses])
-                outputs[i] = _Output(best, hypotheses[0].score, tuple(rest), explanation)
+                outputs[i] = Output(best, hypotheses[0].score, tuple(rest), explanation)
             if progress is not None:
                 progress(len(outputs))
         return [outputs[i] for i in range(len(pieces))]
@@ -300,16 +264,3 @@ def _without_surrogates(text: str) -> str:
 
 def _was_cut(text: str, pieces: list[Piece]) -> bool:
     return len(pieces) > sum(bool(line.strip()) for line in text.splitlines())
-
-
-def _assemble(text: str, parts: list[Piece], tail: str, outputs: Any, explained: bool) -> Translation:
-    """Put the outputs of one text's pieces back together; takes as many from `outputs` as it has pieces."""
-    own: list[_Output] = [next(outputs) for _ in parts]
-    joined = join_pieces(parts, [output.text for output in own], tail)
-    return Translation(
-        source=text,
-        text=joined,
-        score=sum(output.score for output in own) / len(own) if own else 0.0,
-        alternatives=own[0].alternatives if len(own) == 1 else (),
-        tokens=tuple(token for output in own for token in output.tokens or ()) if explained else None,
-    )
