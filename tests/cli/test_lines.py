@@ -44,6 +44,60 @@ def test_wrong_bytes_are_named_by_their_line(monkeypatch: pytest.MonkeyPatch) ->
         blocks(monkeypatch, b"a\nb\n\xff\n", 2)
 
 
+class Endless(io.RawIOBase):
+    """Two lines and then one without an end."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = b"eins\nzwei\n" if not self.given else b"x" * len(buffer)
+        buffer[: len(data)] = data
+        self.given += len(data)
+        if self.given > 100_000_000:
+            raise AssertionError("the endless line was read on and on")
+        return len(data)
+
+
+def test_a_line_without_an_end_is_refused_after_the_lines_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
+    found = line_blocks(None, 100)
+    assert next(found) == ["eins", "zwei"]
+    with pytest.raises(KsterError, match="standard input, line 3: longer than 1,000,000 characters"):
+        next(found)
+
+
+@pytest.mark.parametrize("letter", ["x", "ä", "☕"])
+def test_a_line_may_have_a_million_characters_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    line = letter * 1_000_000
+    assert blocks(monkeypatch, f"{line}\nkurz\n".encode(), 10) == [[line, "kurz"]]
+    with pytest.raises(KsterError, match="line 1: longer than 1,000,000 characters"):
+        blocks(monkeypatch, f"{line}{letter}\nkurz\n".encode(), 10)
+
+
+def test_lines_before_one_that_cannot_be_read_are_given_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = b"a\nb\nc\n\xff\nd\n"
+    (tmp_path / "file").write_bytes(b"a\nb\nc\n" + b"x" * 1_000_001)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    for found in (line_blocks(None, 2), line_blocks(tmp_path / "file", 2)):
+        assert [next(found), next(found)] == [["a", "b"], ["c"]]
+        with pytest.raises(KsterError, match="line 4"):
+            next(found)
+
+
+def test_a_closed_standard_input_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # what `<&-` makes of it
+    with pytest.raises(KsterError, match="standard input is closed"):
+        list(line_blocks(None, 2))
+
+
 def test_a_block_is_given_as_soon_as_no_more_lines_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     with open(reading) as stdin, open(writing, "wb", buffering=0) as writer:
@@ -67,5 +121,5 @@ def test_files_that_do_not_pair_up_are_told_apart(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("a\nb\n")
     other.write_text("a\n")
-    with pytest.raises(KsterError, match=r"other has 1 lines, .*one has more"):
+    with pytest.raises(KsterError, match=r"other has 1 line, .*one has more"):
         list(paired_lines(one, other))

@@ -6,13 +6,14 @@ import select
 import sys
 from collections.abc import Iterator
 from io import UnsupportedOperation
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
 from kster.errors import KsterError
 
 CHUNK = 1 << 18
+MAX_LINE_BYTES = 4_000_000  # what formats.encoding.MAX_LINE characters can take in UTF-8
 PATIENCE = 0.01  # seconds a half-full block waits for a busy writer
 
 
@@ -20,19 +21,25 @@ def line_blocks(path: Path | None, size: int) -> Iterator[list[str]]:
     """The lines of a file, or of standard input for None, `size` at a time.
 
     A block from standard input is shorter when no more lines are waiting: what a person or a program
-    has written is answered before it writes more.
+    has written is answered before it writes more. A line that cannot be read raises `KsterError`, after
+    the lines before it.
     """
     if path is not None:
         yield from _grouped(file_lines(path), size)
-        return
-    stream: BinaryIO = sys.stdin.buffer
+    elif sys.stdin is None:
+        raise KsterError("standard input is closed; give it lines to read, or name a file with --input")
+    else:
+        yield from _stdin_blocks(sys.stdin.buffer, size)
+
+
+def _stdin_blocks(stream: BinaryIO, size: int) -> Iterator[list[str]]:
     number, lines, rest = 0, [], b""
-    while chunk := _read(stream):
+    while len(rest) <= MAX_LINE_BYTES and (chunk := _read(stream)):
         *complete, rest = (rest + chunk).split(b"\n")
         lines += complete
         while lines and (len(lines) >= size or not _more_waiting(stream)):
             block, lines = lines[:size], lines[size:]
-            yield [_decoded(line, number + i) for i, line in enumerate(block, 1)]
+            yield from _grouped((_decoded(line, number + i) for i, line in enumerate(block, 1)), size)
             number += len(block)
     if rest:
         lines.append(rest)
@@ -41,13 +48,13 @@ def line_blocks(path: Path | None, size: int) -> Iterator[list[str]]:
 
 def file_lines(path: Path) -> Iterator[str]:
     """The lines of a text file, perhaps compressed, in any Unicode encoding."""
-    from kster.formats.encoding import MAX_LINE, text_lines
+    from kster.formats.encoding import text_lines
 
     if path.is_dir():
         raise KsterError(f"{path}: is a directory, not a file")
     for number, line in enumerate(text_lines(path), 1):
         if line is None:
-            raise KsterError(f"{path}, line {number}: longer than {MAX_LINE:,} characters")
+            raise _too_long(str(path), number)
         yield line
 
 
@@ -61,13 +68,26 @@ def paired_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         if one is None or other is None:
             shorter, longer = (source, target) if one is None else (target, source)
             raise KsterError(
-                f"{shorter} has {number - 1:,} lines, {longer} has more; they must pair up line by line"
+                f"{shorter} has {number - 1:,} {'line' if number == 2 else 'lines'}, {longer} has more; "
+                "they must pair up line by line"
             )
         yield one, other
 
 
 def _grouped(lines: Iterator[str], size: int) -> Iterator[list[str]]:
-    while block := list(islice(lines, size)):
+    """Blocks of lines; those before a line that cannot be read are not lost with it."""
+    block: list[str] = []
+    try:
+        for line in lines:
+            block.append(line)
+            if len(block) == size:
+                yield block
+                block = []
+    except KsterError:
+        if block:
+            yield block
+        raise
+    if block:
         yield block
 
 
@@ -85,8 +105,20 @@ def _more_waiting(stream: BinaryIO) -> bool:
 
 
 def _decoded(line: bytes, number: int) -> str:
+    from kster.formats.encoding import MAX_LINE
+
+    if len(line) > MAX_LINE_BYTES:  # perhaps only its beginning, which may end within a character
+        raise _too_long("standard input", number)
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise KsterError(f"standard input, line {number}: not valid UTF-8 ({error.reason})") from error
+    if len(text) > MAX_LINE:
+        raise _too_long("standard input", number)
     return text.removesuffix("\r")
+
+
+def _too_long(where: str, number: int) -> KsterError:
+    from kster.formats.encoding import MAX_LINE
+
+    return KsterError(f"{where}, line {number}: longer than {MAX_LINE:,} characters")
