@@ -98,6 +98,8 @@ def test_the_seed_decides_the_resamples(references: list[str], systems: dict[str
 
 def test_one_system_alone_has_scores_and_no_p_value(references: list[str]) -> None:
     report = evaluate({"base": references}, references, resamples=5)
+    assert report.notes()[0] == f"{len(references)} sentences"
+    assert evaluate({"base": ["x"]}, ["x"], resamples=1).notes()[0] == "1 sentence"
     assert report["base"].metrics["BLEU"].score == pytest.approx(100.0)
     assert report["base"].metrics["BLEU"].p_value is None
 

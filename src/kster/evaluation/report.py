@@ -77,7 +77,7 @@ class EvaluationReport:
 
     def notes(self) -> list[str]:
         """What a reader needs to know about the numbers, one line each."""
-        lines = [f"{self.sentences:,} sentences"]
+        lines = [f"{self.sentences:,} {'sentence' if self.sentences == 1 else 'sentences'}"]
         if len(self.systems) > 1:
             lines[0] += (
                 f"; p: paired bootstrap against {self.baseline}, {self.resamples:,} resamples "
