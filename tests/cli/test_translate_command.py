@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 from pathlib import Path
@@ -10,12 +11,19 @@ import pytest
 
 from cli.conftest import PAIRS, Call, write_lines
 from kster.cli.options import Method
-from kster.translation import METHODS
+from kster.cli.translate_command import translate
+from kster.translation import METHODS, Translator
 from tiny import ENGLISH, GERMAN
 
 
 def test_methods_on_the_command_line_are_those_of_the_translator() -> None:
     assert tuple(method.value for method in Method) == METHODS
+
+
+def test_options_have_the_names_that_python_has() -> None:
+    in_python = inspect.signature(Translator.translate).parameters.keys()
+    on_the_command_line = inspect.signature(translate).parameters.keys()
+    assert in_python - on_the_command_line == {"self", "texts", "smoother", "progress"}
 
 
 def test_a_model_alone_translates_what_it_knows(kster: Call, taught_marian: Path) -> None:

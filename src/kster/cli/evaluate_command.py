@@ -11,7 +11,7 @@ import typer
 from kster.cli.lines import paired_lines
 from kster.cli.opening import open_translator
 from kster.cli.options import (
-    BatchSize,
+    BatchSentences,
     Beam,
     Device,
     Json,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class _Decoding:
     beam: int
     length_penalty: float
-    batch_size: int | None
+    batch_sentences: int | None
 
 
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     methods: Methods = None,
     beam: Beam = 4,
     length_penalty: LengthPenalty = 0.6,
-    batch_size: BatchSize = None,
+    batch_sentences: BatchSentences = None,
     resamples: Annotated[int, typer.Option(min=1, help="Of the paired bootstrap.")] = 1_000,
     seed: Annotated[int, typer.Option(min=0, help="Of the paired bootstrap.")] = 12345,
     tokenize: Annotated[
@@ -77,7 +77,7 @@ def evaluate(
     pairs = list(paired_lines(source, reference))
     sources, references = [one for one, _ in pairs], [other for _, other in pairs]
     translator = open_translator(memory or [], model, device, source_lang, target_lang)
-    decoding = _Decoding(beam, length_penalty, batch_size)
+    decoding = _Decoding(beam, length_penalty, batch_sentences)
     hypotheses = {method: _translate(translator, sources, method, decoding) for method in chosen}
     report = evaluate_hypotheses(
         hypotheses,
@@ -104,7 +104,7 @@ def _translate(translator: Translator, sources: list[str], method: str, decoding
             method=method,  # type: ignore[arg-type]
             beam=decoding.beam,
             length_penalty=decoding.length_penalty,
-            batch_sentences=decoding.batch_size,
+            batch_sentences=decoding.batch_sentences,
             progress=show,
         )
     return [translation.text for translation in translations]

@@ -48,10 +48,10 @@ Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")]
 LengthPenalty = Annotated[
     float, typer.Option("--length-penalty", help="Above 0 favours longer translations.")
 ]
-BatchSize = Annotated[
+BatchSentences = Annotated[
     int | None,
     typer.Option(
-        "--batch-size", min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows"
+        "--batch-sentences", min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows"
     ),
 ]
 Methods = Annotated[

@@ -14,7 +14,7 @@ import typer
 from kster.cli.lines import line_blocks
 from kster.cli.opening import open_translator
 from kster.cli.options import (
-    BatchSize,
+    BatchSentences,
     Beam,
     Device,
     LengthPenalty,
@@ -71,7 +71,7 @@ def translate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", show_default="standard output")
     ] = None,
-    batch_size: BatchSize = None,
+    batch_sentences: BatchSentences = None,
     device: Device = "auto",
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
@@ -98,7 +98,7 @@ def translate(
                     length_penalty=length_penalty,
                     n_best=n_best,
                     explain=explain is not None,
-                    batch_sentences=batch_size,
+                    batch_sentences=batch_sentences,
                 )
                 writer.write(translations)
                 done += len(block)
