@@ -223,7 +223,19 @@ def test_too_many_requests_are_told_to_wait_and_others_are_not(keyed: RunningSer
         answer = eager.get("/languages")
     assert answer.status_code == 429
     assert "slow down" in answer.json()["error"]
+    assert int(answer.headers["retry-after"]) >= 1
     assert reader.get("/languages").status_code == 200
+
+
+def test_made_up_keys_bring_no_more_requests(keyed: RunningServer) -> None:
+    token = keyed.keys["reader"]  # type: ignore[attr-defined]
+    body = {"q": "a", "api_key": token}
+    status = 200
+    for number in range(2_000):
+        if status != 200:
+            break
+        status = keyed.http.post("/detect", json=body, headers={"X-API-Key": f"made-up-{number}"}).status_code
+    assert status == 429
 
 
 def test_a_server_that_others_can_reach_does_not_start_without_keys(
@@ -249,6 +261,57 @@ def test_pages_of_other_sites_cannot_use_a_loopback_server(server: RunningServer
     own = server.http.post("/detect", data={"q": "the"}, headers={"Origin": server.url})
     assert own.status_code == 200
     assert "access-control-allow-origin" not in own.headers
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"), [("Host", "[", 403), ("Origin", "http://[", 403), ("Origin", "[", 403)]
+)
+def test_a_broken_address_in_a_header_is_a_strangers(
+    server: RunningServer, header: str, value: str, status: int
+) -> None:
+    answer = server.http.post("/detect", data={"q": "the"}, headers={header: value})
+    assert answer.status_code == status, answer.text
+
+
+NONE = 10**30  # an id that SQLite cannot even look for
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/v1/memories/{NONE}",
+        f"/v1/memories/{NONE}/segments",
+        f"/mmt/import-jobs/segment-{NONE}-1",
+        f"/mmt/translate?q=a&source=en&target=de&hints={NONE}",
+    ],
+)
+def test_a_memory_with_an_impossible_id_is_not_there(server: RunningServer, path: str) -> None:
+    answer = server.http.get(path)
+    assert answer.status_code == 404, answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/translate", r'{"q": "a", "source": "\ud800", "target": "de"}'),
+        ("/translate", '{"q": "a", "source": "en", "target": "de", "alternatives": Infinity}'),
+        ("/suggest", r'{"q": "\ud800", "s": "b", "source": "en", "target": "de"}'),
+        ("/v1/translate", r'{"text": "a", "source": "\ud800", "target": "de"}'),
+        ("/v1/memories", r'{"name": "\ud800"}'),
+        ("/v1/memories", r'{"name": "a", "description": "\udfff"}'),
+        ("/v1/memories", json.dumps({"name": "a", "description": "a" * 10_001})),
+        ("/v1/memories/1/segments", r'{"source": "\ud800", "target": "b"}'),
+        ("/v1/memories/1/segments", r'{"source": "a", "target": "b", "unit": "\ud800"}'),
+        ("/v1/memories/1/fit", r'{"kernel": "\ud800"}'),
+        ("/mmt/memories", r'{"name": "a", "external_id": "\ud800"}'),
+    ],
+)
+def test_what_json_can_say_and_nobody_can_use_is_a_mistake_of_the_client(
+    server: RunningServer, path: str, body: str
+) -> None:
+    answer = server.http.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]
 
 
 def test_every_answer_has_a_request_id_that_is_in_the_log(server: RunningServer) -> None:

@@ -18,11 +18,13 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.server.access import Forbidden, NotFound, Principal
 from kster.server.database import ServerDatabase, now
+from kster.server.parameters import require_whole
 from kster.server.served_model import ServedModel
 
 MEMORIES = "memories"
 LOCK_TIMEOUT = 120.0  # seconds an example waits while an import is written
 MAX_NAME = 200
+MAX_DESCRIPTION = 10_000  # every list of memories repeats them
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Catalogue:
 
     def get(self, principal: Principal, id: int, *, to_change: bool = False) -> ServerMemory:
         """A memory this client may see, or change. One it may not see is not there at all."""
-        row = self._database.one("SELECT * FROM memories WHERE id = ?", (id,))
+        possible = 0 < id < 1 << 63  # SQLite knows no larger ones
+        row = self._database.one("SELECT * FROM memories WHERE id = ?", (id,)) if possible else None
         memory = _memory(row) if row is not None else None
         if memory is None or not self._sees(principal, memory):
             raise NotFound(f"no memory {id}")
@@ -146,7 +149,7 @@ class Catalogue:
         name = _require_name(name)
         _, id = self._database.change(
             "INSERT INTO memories (name, description, external_id, created, owner) VALUES (?, ?, ?, ?, ?)",
-            (name, description, external_id, now(), principal.key_id),
+            (name, _require_description(description), external_id, now(), principal.key_id),
         )
         return self.get(principal, id)
 
@@ -163,7 +166,7 @@ class Catalogue:
             "UPDATE memories SET name = ?, description = ?, automatic = ? WHERE id = ?",
             (
                 memory.name if name is None else _require_name(name),
-                memory.description if description is None else description,
+                memory.description if description is None else _require_description(description),
                 memory.automatic if automatic is None else automatic,
                 id,
             ),
@@ -259,4 +262,12 @@ def _memory(row: sqlite3.Row) -> ServerMemory:
 def _require_name(name: str) -> str:
     if not name.strip() or len(name) > MAX_NAME:
         raise KsterError(f"a memory's name has 1 to {MAX_NAME} characters")
-    return name.strip()
+    return require_whole(name.strip(), "the name")
+
+
+def _require_description(description: str | None) -> str | None:
+    if description is None:
+        return None
+    if len(description) > MAX_DESCRIPTION:
+        raise KsterError(f"a memory's description has at most {MAX_DESCRIPTION:,} characters")
+    return require_whole(description, "the description")

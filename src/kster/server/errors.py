@@ -38,6 +38,7 @@ class TooSlow(ApiError):
 def error_response(
     request: Request, status: int, message: str, kind: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
+    message = message.encode("utf-8", "replace").decode()  # it may quote what no answer can hold
     content: dict[str, Any] = {"error": message}
     if request.scope["path"].startswith("/mmt"):
         content = {"status": status, "error": {"type": kind, "message": message}}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import secrets
 import time
 from collections import OrderedDict
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from kster.server.settings import ServerSettings
 
 log = logging.getLogger("kster.server.access")
 
+Refusal = tuple[int, str, str] | tuple[int, str, str, dict[str, str]]  # status, message, kind, headers
 UPLOADS = re.compile(r"^/(?:translate_file|v1/memories/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$")
 METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -88,10 +90,10 @@ class Gate:
 
     # Before ------------------------------------------------------------------------------------------
 
-    def _refusal(self, request: Request) -> tuple[int, str, str] | None:
-        """(status, message, kind) of a request that goes no further."""
+    def _refusal(self, request: Request) -> Refusal | None:
+        """For a request that goes no further."""
         if self.settings.on_loopback and not self.settings.keys_required:
-            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+            host = _netloc(f"//{request.headers.get('host', '')}").hostname or ""
             if host not in self._hosts:
                 # Some page's domain that was made to point here: its scripts have no business with us.
                 return (
@@ -103,17 +105,17 @@ class Gate:
             return 403, "requests from other sites' pages are not accepted", "OriginException"
         if int(_digits(request.headers.get("content-length"))) > self._limit(request):
             return 413, self._too_large(request), "PayloadTooLargeException"
-        if self._buckets is not None and not UNLIMITED.match(request.url.path):
-            client = token_of(request) or (request.client.host if request.client else "")
-            if (seconds := self._buckets.wait(client)) > 0:
-                return 429, f"slow down: try again in {seconds:.1f} s", "TooManyRequestsException"
+        buckets = None if UNLIMITED.match(request.url.path) else self._buckets
+        if buckets is not None and (seconds := buckets.wait(_client(request))) > 0:
+            headers = {"Retry-After": str(math.ceil(seconds))}
+            return 429, f"slow down: try again in {seconds:.1f} s", "TooManyRequestsException", headers
         return None
 
     def _same_origin(self, request: Request) -> bool:
         origin = request.headers.get("origin")
         if origin is None or origin in self.settings.cors_origins:
             return True
-        return urlsplit(origin).netloc == request.headers.get("host")
+        return _netloc(origin).netloc == request.headers.get("host")
 
     def _limit(self, request: Request) -> int:
         upload = UPLOADS.match(request.url.path) is not None
@@ -166,6 +168,23 @@ def _as_meant(scope: Scope) -> Scope:
             if name == b"x-http-method-override" and value.upper() in METHODS:
                 scope["method"] = value.upper().decode()
     return scope
+
+
+def _client(request: Request) -> str:
+    """Whose requests are counted together: a key's, or an address'. A key that is none counts for nothing,
+    or a client could have a full bucket for each that it makes up."""
+    if (token := token_of(request)) is not None:
+        key = request.app.state.engine.keys.find(token)
+        if key is not None:
+            return f"key {key.id}"
+    return request.client.host if request.client else ""
+
+
+def _netloc(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:  # such as a bracket that is never closed
+        return urlsplit("")
 
 
 def _digits(text: str | None) -> str:

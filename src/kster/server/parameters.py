@@ -51,7 +51,7 @@ class Parameters:
             return None
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise KsterError(f"`{name}` must be text")
-        return str(value)
+        return require_whole(str(value), f"`{name}`")
 
     def require(self, name: str) -> str:
         value = self.text(name)
@@ -76,11 +76,18 @@ class Parameters:
             return default
         try:
             number = int(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise KsterError(f"`{name}` must be a whole number") from None
         if not 0 <= number <= most:
             raise KsterError(f"`{name}` is {number}; accepted: 0 to {most}")
         return number
+
+
+def require_whole(text: str, name: str = "it") -> str:
+    """The text itself. Raises KsterError for half a character, which JSON can say and nothing can store."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise KsterError(f"{name} has half a character (a lone surrogate); send whole ones")
+    return text
 
 
 def _put(values: dict[str, Any], name: str, value: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from kster.errors import KsterError
@@ -20,6 +20,7 @@ from kster.server.access import NotFound, Principal
 from kster.server.catalogue import ServerMemory
 from kster.server.context import Reader, TheEngine, Writer
 from kster.server.engine import Engine
+from kster.server.parameters import require_whole
 from kster.server.served_model import ServedModel
 
 router = APIRouter(prefix="/v1", tags=["memories"])
@@ -44,7 +45,9 @@ class Example(BaseModel):
     source: str
     target: str
     pair: str | None = None
-    unit: str | None = Field(None, max_length=500, description="An id of the client's own.")
+    unit: Annotated[str, AfterValidator(require_whole)] | None = Field(
+        None, max_length=500, description="An id of the client's own."
+    )
 
 
 @router.get("/memories")
