@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 import torch
@@ -84,12 +82,10 @@ def test_where_recording_fails_decoding_goes_on_without(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    @contextmanager
-    def refused(*_: object, **__: object) -> Iterator[None]:
+    def refused(*_: object, **__: object) -> None:
         raise RuntimeError("operation not permitted when stream is capturing")
-        yield
 
-    monkeypatch.setattr(torch.cuda, "graph", refused)
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "capture_begin", refused)
     recorded, plain = StepDecoder(model, static=True), without_graphs(model)
     texts = shuffled_sentences(60)
     assert translate(recorded, texts) == translate(plain, texts)

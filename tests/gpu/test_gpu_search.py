@@ -10,7 +10,8 @@ import torch
 
 from kster.formats import Pair
 from kster.memory import Memory
-from memory.speller import Speller
+from kster.memory.index import blocks
+from memory.speller import Spelled, Speller
 
 pytestmark = pytest.mark.gpu
 
@@ -95,3 +96,31 @@ def test_queries_of_any_precision(
 ) -> None:
     memory.import_pairs(Pair(f"source {i}", f"target {i}") for i in range(900))
     assert_same(memory, queries_of(speller).to(dtype), device)
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 4_097, 60_000])
+@pytest.mark.parametrize("count", [1, 3, 40, 300])
+def test_kernels_find_what_torch_finds(
+    tmp_path: Path, device: torch.device, monkeypatch: pytest.MonkeyPatch, size: int, count: int
+) -> None:
+    """Among them duplicates, removed entries, and groups enough to be chosen in two stages."""
+    monkeypatch.setattr(blocks, "MANY_GROUPS", 600)
+    speller = Speller(dimension=128)
+    keys = torch.randn(size, 128, generator=torch.manual_seed(2)).half()
+    keys[size // 2 : size // 2 + 50] = keys[size // 3]  # more equal keys than neighbours
+    with Memory.create(tmp_path / "memory", speller) as memory:
+        monkeypatch.setattr(speller, "force_decode", lambda pairs: [Spelled(keys, torch.arange(size) % 250)])
+        memory.import_pairs([Pair("source", "t" * (size - 1))])
+        queries = torch.randn(count, 128, generator=torch.manual_seed(3)).to(device)
+        queries[0] = keys[size // 3].float().to(device)
+        if count > 1:
+            queries[1] = torch.nan
+        found = memory.search(queries, K)
+        monkeypatch.setattr(blocks, "kernels", lambda: None)
+        expected = memory.search(queries, K)
+    assert torch.equal(found.ids, expected.ids)
+    assert torch.equal(found.values, expected.values)
+    assert torch.equal(found.keys, expected.keys)
+    torch.testing.assert_close(found.distances, expected.distances, rtol=1e-5, atol=1e-5)
+    if count > 1:
+        assert (found.ids[1] == -1).all()

@@ -70,7 +70,6 @@ def rank(queries: Tensor, ids: Tensor, keys: Tensor, values: Tensor, k: int) -> 
     ‖q − k‖ is summed from differences: ‖q‖² − 2q·k + ‖k‖² loses all its digits near a distance of 0.
     A query that is not finite, as a model may give in float16, finds nothing.
     """
-    n, c = ids.shape
     squared = (queries.float()[:, None] - keys.float()).square().sum(-1)  # (n, c)
     found = (ids >= 0) & squared.isfinite()
     ids = ids.masked_fill(~found, -1)
@@ -83,9 +82,15 @@ def rank(queries: Tensor, ids: Tensor, keys: Tensor, values: Tensor, k: int) -> 
         ids=ids.gather(1, order),
         keys=take(keys, order).half() * found[..., None],
     )
+    return filled_up(answer, k)
+
+
+def filled_up(answer: Neighbours, k: int) -> Neighbours:
+    """With k places for each query, the further ones empty."""
+    n, c = answer.ids.shape
     if c >= k:
         return answer
-    nothing = Neighbours.missing(n, k - c, queries.shape[1], queries.device)
+    nothing = Neighbours.missing(n, k - c, answer.keys.shape[2], answer.keys.device)
     return Neighbours(
         torch.cat([answer.distances, nothing.distances], 1),
         torch.cat([answer.values, nothing.values], 1),

@@ -2,19 +2,22 @@
 
 The k smallest of N scores lie in the k blocks whose smallest scores are smallest, so the second stage
 looks at k blocks only. That is exact, and several times faster than a top-k over all N.
-On the CPU keys are held as float32, because products of float16 are slow there; on a GPU as float16.
+On the CPU keys are held as float32, because products of float16 are slow there; on a GPU as float16, and
+where Triton is at hand both stages are kernels of our own (`fused.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from types import ModuleType
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from kster.memory.index.base import Index
-from kster.memory.neighbours import Neighbours, rank
+from kster.memory.neighbours import Neighbours, filled_up, rank
 from kster.memory.snapshot import Snapshot
 
 BLOCK = 256  # entries; over 50,000 to 200,000 scores on 2 CPU cores faster than 64 and 1,000, or as fast
@@ -24,6 +27,7 @@ WIDE_SUMS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # torch
 RANKED = 4_096  # candidates of one query compared exactly at a time: 8 MiB each at d = 512
 SPARE = 8  # storage is reserved for 1/SPARE more entries than there are
 UPLOAD = 1 << 16  # entries copied at a time while loading
+MANY_GROUPS = 1 << 14  # more than these are chosen from in two stages, too
 
 
 class BlockIndex(Index):
@@ -66,8 +70,19 @@ class BlockIndex(Index):
         if self.size == 0 or n == 0:
             return Neighbours.missing(n, k, d, queries.device)
         at_once = SCORES_AT_ONCE.get(self.device.type, 1 << 26)
+        if self._fused is not None:
+            width = len(self._norms) // self._fused.GROUP + (k + MARGIN) * self._fused.GROUP
+            parts = queries.split(max(1, at_once // width))
+            return Neighbours.stack([self._search_fused(self._fused, part, k) for part in parts])
         rows = max(1, at_once // len(self._norms))
         return Neighbours.stack([self._search(part, k) for part in queries.split(rows)])
+
+    @property
+    def _fused(self) -> ModuleType | None:
+        """The kernels, where they can serve."""
+        if self._keys.dtype != torch.float16 or self._keys.shape[1] % 64:
+            return None
+        return kernels() if self._keys.is_cuda else None
 
     # Searching -----------------------------------------------------------------------------------
 
@@ -81,6 +96,30 @@ class BlockIndex(Index):
         if on_cpu and best.shape[1] < self.size:
             self._settle_ties(queries, scores, best[:, -1], answer)
         return answer
+
+    def _search_fused(self, fused: ModuleType, queries: Tensor, k: int) -> Neighbours:
+        """The same in two kernels. Distances inside chosen groups are exact, so nothing is ranked again."""
+        queries, keys = queries.float(), self._keys[: len(self._norms)]  # (n, d), (b·B, d)
+        best = fused.smallest_of_groups(queries.half(), keys, self._norms)  # (n, g)
+        count = min(k + MARGIN, best.shape[1])
+        if best.shape[1] > MANY_GROUPS:
+            best = torch.nn.functional.pad(best, (0, -best.shape[1] % BLOCK), value=torch.inf)
+            groups = smallest(best, count, positions_of_newest_smallest)[1]  # (n, c)
+        else:
+            groups = positions_of_newest_smallest(best, count)
+        groups = groups.sort().values  # in the order of their entries
+        squared = fused.squared_distances(queries, keys, self._norms, groups)  # (n, c·G)
+        places = positions_of_newest_smallest(squared, min(k, squared.shape[1]))  # (n, k)
+        distances = squared.gather(1, places).sqrt()
+        found = distances.isfinite()
+        places = groups.gather(1, places // fused.GROUP) * fused.GROUP + places % fused.GROUP
+        answer = Neighbours(
+            distances=distances.masked_fill(~found, torch.inf),
+            values=self._values[places].long() * found,
+            ids=self._ids[places].masked_fill(~found, -1),
+            keys=keys[places] * found[..., None],
+        )
+        return filled_up(answer, k)
 
     def _scores(self, queries: Tensor) -> Tensor:
         """(n, b·B) float32: ‖k‖² − 2q·k, which orders entries as the distance does."""
@@ -155,6 +194,16 @@ class BlockIndex(Index):
         self._keys = _enlarged(self._keys, self.size, capacity)
         self._values = _enlarged(self._values, self.size, capacity)
         self._ids = _enlarged(self._ids, self.size, capacity)
+
+
+@cache
+def kernels() -> ModuleType | None:
+    """`fused`, or None where Triton is not installed."""
+    try:
+        from kster.memory.index import fused
+    except ImportError:
+        return None
+    return fused
 
 
 def _enlarged(old: Tensor, size: int, capacity: int) -> Tensor:
