@@ -64,6 +64,8 @@ def test_a_mistake_is_told_to_the_client(broken: TestClient) -> None:
         ("<p>one<p>two", ["one", "two"], "<p>ONE</p><p>TWO</p>"),
         ("<pre>a</pre><kbd>b</kbd> c", ["c"], "<pre>a</pre><kbd>b</kbd> C"),
         ("12 <br> 3", [], "12 <br> 3"),
+        ("<p>one\n   two\tthree</p>", ["one two three"], "<p>ONE TWO THREE</p>"),
+        ('<p><i class="x notranslate">a</i> b</p>', ["b"], '<p><i class="x notranslate">a</i> B</p>'),
         ("a &lt;b&gt;", ["a <b>"], "A &lt;B&gt;"),
         ("", [], ""),
     ],

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import zipfile
+from pathlib import Path
 
 import docx
 import polib
 import pytest
+from docx.enum.text import WD_BREAK
+from docx.oxml import OxmlElement
 from running import RunningServer
 
 from kster.errors import KsterError
+from kster.formats import Pair, read_pairs
 from kster.server.documents import SUFFIXES, open_document
 from tiny import ENGLISH, GERMAN
 
@@ -84,7 +89,7 @@ def test_a_catalogue_gets_what_it_lacks(server: RunningServer) -> None:
 
 def test_xliff_units_get_targets_with_their_tags(server: RunningServer) -> None:
     done = translate_file(server, "job.xlf", XLIFF.encode()).decode()
-    assert f'<target state="translated">{GERMAN[0]}<x id="1"/> {GERMAN[1]}</target>' in done
+    assert f'leveraged-mt">{GERMAN[0]}<x id="1"/> {GERMAN[1]}</target>' in done
     assert "steht schon da" in done
     assert 'target-language="de"' in done
     assert done.count("<target") == 2
@@ -107,6 +112,100 @@ def test_a_word_document_is_translated_by_paragraph(server: RunningServer) -> No
     done = docx.Document(io.BytesIO(translate_file(server, "letter.docx", out.getvalue())))
     assert done.paragraphs[0].text == GERMAN[0]
     assert done.tables[0].cell(0, 0).text == GERMAN[1]
+
+
+# Without a server: every piece in capitals -------------------------------------------------------------
+
+
+def capitals(name: str, content: bytes) -> bytes:
+    document = open_document(name, content, "en", "de")
+    return document.with_translations([piece.upper() for piece in document.pieces])
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ('<meta charset="iso-8859-1">', "cp1252"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=windows-1252">', "cp1252"),
+        ("<title>x</title>", "utf-8"),
+        ("", "utf-8"),
+    ],
+)
+def test_a_translated_page_says_that_it_is_utf_8(head: str, encoding: str) -> None:
+    page = f"<html lang='en-GB'><head>{head}</head><body>“süß”</body></html>".encode(encoding)
+    done = capitals("a.html", page).decode("utf-8")
+    assert "“SÜSS”" in done
+    assert done.startswith('<html lang="de"><head><meta charset="utf-8">')
+    assert done.count("charset") == 1
+
+
+def test_a_page_keeps_its_doctype_and_gets_none() -> None:
+    short = b"<!DOCTYPE html>\n<title>a</title><p>b"
+    assert capitals("a.html", short).startswith(b"<!DOCTYPE html>\n<html>")
+    assert b"DOCTYPE" not in capitals("a.html", b"<html><body>a</body></html>")
+    assert b"<body><p>A</p></body>" in capitals("a.html", b"<body><p>a</p></body>")
+
+
+def test_a_word_document_keeps_its_links_pictures_and_page_breaks() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("See ")
+    link = OxmlElement("w:hyperlink")
+    link.append(OxmlElement("w:r"))
+    link[0].text = "our site"
+    paragraph._p.append(link)
+    paragraph.add_run(" for more.")
+    pictured = document.add_paragraph().add_run("Picture: ")
+    pictured.add_picture(io.BytesIO(PIXEL))
+    pictured.add_break(WD_BREAK.PAGE)
+    document.add_paragraph("one\ttwo\nthree")
+    out = io.BytesIO()
+    document.save(out)
+    done = docx.Document(io.BytesIO(capitals("a.docx", out.getvalue())))
+    assert [p.text for p in done.paragraphs] == ["SEE OUR SITE FOR MORE.", "PICTURE: ", "ONE\tTWO\nTHREE"]
+    assert done.paragraphs[0].hyperlinks[0].text == "OUR SITE"
+    assert done.paragraphs[1]._p.xpath(".//w:drawing")
+    assert done.paragraphs[1]._p.xpath(".//w:br[@w:type='page']")
+
+
+def test_a_filled_template_says_its_encoding_and_language_and_forgets_what_it_was() -> None:
+    template = PO.replace("UTF-8", "CHARSET").replace("#, fuzzy", '#, fuzzy\n#| msgid "before"')
+    done = polib.pofile(capitals("app.po", template.encode()).decode())
+    assert done.metadata["Content-Type"] == "text/plain; charset=UTF-8"
+    assert done.metadata["Language"] == "de"
+    assert done[1].previous_msgid is None
+
+
+def test_an_xliff_file_says_what_is_not_to_be_translated_at_any_level() -> None:
+    one = XLIFF.replace('<trans-unit id="1">', '<group translate="no"><trans-unit id="1">')
+    one = one.replace('</trans-unit>\n<trans-unit id="2">', '</trans-unit></group>\n<trans-unit id="2">')
+    assert capitals("a.xlf", one.encode()).count(b"<target") == 1
+    two = XLIFF2.replace('<unit id="u">', '<unit id="u" translate="no">')
+    assert b"<target" not in capitals("a.xlf", two.encode())
+    held = XLIFF.replace('<x id="1"/>', '<mrk mtype="protected">Acme</mrk>')
+    assert b'<mrk mtype="protected">Acme</mrk>' in capitals("a.xlf", held.encode()).partition(b"<target")[2]
+
+
+def test_an_xliff_target_that_says_it_is_not_translated_is() -> None:
+    copied = XLIFF.replace("<target>steht schon da", '<target state="new">steht schon da')
+    assert b"steht schon da" not in capitals("a.xlf", copied.encode())
+    initial = XLIFF2.replace("<segment>", '<segment state="initial">')
+    assert b'<segment state="translated">' in capitals("a.xlf", initial.encode())
+
+
+def test_what_was_translated_by_machine_is_no_example_before_somebody_looked_at_it(tmp_path: Path) -> None:
+    (tmp_path / "a.xlf").write_bytes(capitals("a.xlf", XLIFF.encode()))
+    pairs = [item.target for item in read_pairs(tmp_path / "a.xlf", "en", "de") if isinstance(item, Pair)]
+    assert pairs == ["steht schon da"]
+
+
+def test_an_empty_translation_in_a_tmx_is_filled_in() -> None:
+    empty = TMX.replace("<seg>schon da</seg>", "<seg/>")
+    assert b'<tuv xml:lang="de"><seg>X</seg></tuv>' in capitals("a.tmx", empty.encode())
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 
 
 def bomb() -> bytes:
@@ -144,7 +243,7 @@ def test_a_file_that_cannot_be_translated_is_refused_with_a_reason(
 
 
 def test_a_document_that_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kster.server.documents.MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr("kster.server.word_documents.MAX_UNPACKED", 1_000_000)
     with pytest.raises(KsterError, match="unpacks to more than"):
         open_document("a.docx", bomb(), "en", "de")
 

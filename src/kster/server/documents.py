@@ -6,18 +6,16 @@ What is translated already (PO, XLIFF, TMX) is left alone.
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Protocol
 
 from kster.errors import KsterError
 from kster.formats.encoding import detect_encoding
 from kster.server.html_text import HtmlText
+from kster.server.word_documents import DocxDocument
 from kster.server.xml_documents import TmxDocument, XliffDocument
-
-MAX_UNPACKED = 200_000_000  # bytes a .docx may unpack to
 
 
 class Document(Protocol):
@@ -67,7 +65,8 @@ class TextDocument:
 
 class HtmlDocument:
     def __init__(self, data: bytes, source: str, target: str) -> None:
-        self._html = HtmlText(decode(data))
+        self._html = HtmlText(_decode_html(data))
+        self._html.declare(source, target)
 
     @property
     def pieces(self) -> list[str]:
@@ -77,12 +76,29 @@ class HtmlDocument:
         return self._html.with_translations(translations).encode("utf-8")
 
 
+def _decode_html(data: bytes) -> str:
+    """UTF-8 wherever it is; otherwise what the page declares."""
+    try:
+        return decode(data)
+    except KsterError:
+        declared = re.search(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", data[:4096], re.I)
+        if declared is None:
+            raise
+        encoding = detect_encoding(data[:4096], declared[1].decode())
+        encoding = "cp1252" if encoding == "iso8859-1" else encoding  # as browsers take it
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            raise KsterError(f"not {encoding} text, though it says so; save it as UTF-8") from None
+
+
 class PoDocument:
     """Untranslated and fuzzy entries are filled in; the others stay."""
 
     def __init__(self, data: bytes, source: str, target: str) -> None:
         import polib
 
+        self._target = target
         try:
             # polib takes a text for a file name unless it has a line break.
             self._catalogue = polib.pofile(decode(data) + "\n")
@@ -109,59 +125,12 @@ class PoDocument:
             else:
                 entry.msgstr = _same_ends(entry.msgid, singular)
             entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
+            entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
+        # A template says CHARSET and no language, and any other encoding is no longer true.
+        self._catalogue.metadata["Content-Type"] = "text/plain; charset=UTF-8"
+        if not self._catalogue.metadata.get("Language", "").strip():
+            self._catalogue.metadata["Language"] = self._target.replace("-", "_")
         return str(self._catalogue).encode("utf-8")
-
-
-class DocxDocument:
-    """Word: a paragraph is a piece. Its translation takes on the look of the paragraph's first words."""
-
-    def __init__(self, data: bytes, source: str, target: str) -> None:
-        import docx
-
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as packed:
-                if sum(item.file_size for item in packed.infolist()) > MAX_UNPACKED:
-                    raise KsterError(f"it unpacks to more than {MAX_UNPACKED:,} bytes")
-            self._document = docx.Document(io.BytesIO(data))
-        except KsterError:
-            raise
-        except Exception as error:  # python-docx and zipfile have no common one
-            raise KsterError(f"not a Word document ({type(error).__name__})") from None
-        self._paragraphs = [p for p in _paragraphs(self._document) if p.text.strip()]
-
-    @property
-    def pieces(self) -> list[str]:
-        return [paragraph.text for paragraph in self._paragraphs]
-
-    def with_translations(self, translations: list[str]) -> bytes:
-        for paragraph, translation in zip(self._paragraphs, translations, strict=True):
-            runs = [run for run in paragraph.runs if run.text]
-            if not runs:
-                paragraph.text = translation
-                continue
-            runs[0].text = translation
-            for run in runs[1:]:
-                run.text = ""
-        out = io.BytesIO()
-        self._document.save(out)
-        return out.getvalue()
-
-
-def _paragraphs(document: Any) -> Iterator[Any]:
-    """Of the body, of tables within it, of headers and footers."""
-    places = [document]
-    for section in document.sections:
-        places += [place for place in (section.header, section.footer) if not place.is_linked_to_previous]
-    while places:
-        place = places.pop(0)
-        yield from place.paragraphs
-        seen = set()
-        for table in place.tables:
-            for row in table.rows:
-                for cell in row.cells:
-                    if cell._tc not in seen:  # a merged cell is listed once for each place it covers
-                        seen.add(cell._tc)
-                        places.append(cell)
 
 
 def _same_ends(source: str, translation: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kster.errors import KsterError
+from kster.formats.languages import match_rank
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
 UNTOUCHED = {"script", "style", "code", "pre", "textarea", "svg", "math", "template", "kbd", "samp", "var"}
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
 _DOCUMENT = re.compile(
-    r"^\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype[^>]*>\s*)?(?:<!--.*?-->\s*)*<html[\s>]", re.I | re.S
+    r"^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
+    r"(?:(?P<doctype><!doctype[^>]*>)|<(?:html|head|body)[\s>])",
+    re.I | re.S,
 )
+_SPACE = re.compile(r"[ \t\r\n\f]+")  # what a browser shows as one space
 
 
 class HtmlText:
@@ -29,7 +33,9 @@ class HtmlText:
         import lxml.etree
         import lxml.html
 
-        self._whole = bool(_DOCUMENT.match(html))
+        document = _DOCUMENT.match(html)
+        self._whole = document is not None
+        self._doctype = document["doctype"] if document is not None else None
         try:
             if self._whole:
                 self._root = lxml.html.document_fromstring(html.encode("utf-8"), parser=_parser())
@@ -41,7 +47,25 @@ class HtmlText:
 
     @property
     def pieces(self) -> list[str]:
-        return [text.strip() for text, _ in self._places]
+        return [_SPACE.sub(" ", text.strip()) for text, _ in self._places]
+
+    def declare(self, source: str, target: str) -> None:
+        """Make a document say that it is UTF-8, and in the target language if it says it is in the source."""
+        import lxml.etree
+
+        if not self._whole:
+            return
+        if (own := self._root.get("lang")) and match_rank(source, own):
+            self._root.set("lang", target)
+        metas: list[Any] = list(self._root.iter("meta"))
+        for meta in metas:
+            if meta.get("charset") or (meta.get("http-equiv") or "").lower() == "content-type":
+                meta.drop_tree()
+        head = self._root.find("head")
+        if head is None:
+            head = lxml.etree.Element("head")
+            self._root.insert(0, head)
+        head.insert(0, lxml.etree.Element("meta", charset="utf-8"))
 
     def with_translations(self, translations: list[str]) -> str:
         """The HTML with its pieces replaced, in order."""
@@ -51,8 +75,9 @@ class HtmlText:
             before, after = _margins(text)
             put(before + translation + after)
         if self._whole:
-            doctype = getattr(self._root.getroottree().docinfo, "doctype", None)
-            return lxml.html.tostring(self._root, encoding="unicode", doctype=doctype or None)
+            return lxml.html.tostring(
+                self._root, encoding="unicode", doctype=self._doctype, include_meta_content_type=True
+            )
         inner = [_escaped(self._root.text or "")]
         inner += [lxml.html.tostring(child, encoding="unicode") for child in self._root]
         return "".join(inner)
@@ -75,7 +100,7 @@ def _places(element: HtmlElement, translated: bool = True) -> Iterator[tuple[str
                 yield node.owner.tail, _setter(node.owner, "tail")
             continue
         own = wanted and isinstance(node.tag, str) and node.tag not in UNTOUCHED
-        own = own and node.get("translate", "yes") != "no" if isinstance(node.tag, str) else False
+        own = own and not _is_marked_untouched(node)
         if own:
             for name in ATTRIBUTES:
                 if _is_text(node.get(name)):
@@ -93,6 +118,10 @@ class _Tail:
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
+
+
+def _is_marked_untouched(node: HtmlElement) -> bool:
+    return node.get("translate", "yes").lower() == "no" or "notranslate" in node.get("class", "").split()
 
 
 def _is_text(text: str | None) -> bool:

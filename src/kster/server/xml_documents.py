@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Elements whose text is some program's code rather than prose.
 CODE = {"ph", "bpt", "ept", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
+UNTRANSLATED = ("new", "needs-translation", "needs-l10n", "initial")  # whatever their target says
 Place = tuple[str, Callable[[str], None]]
 
 
@@ -82,16 +83,22 @@ class XliffDocument(_XmlDocument):
 
         source = _child(unit, "source")
         target = _child(unit, "target")
-        if source is None or unit.get("translate") == "no":
+        if source is None or _inherited(unit, "translate") == "no":
             return
-        if target is not None and "".join(map(str, target.itertext())).strip():
+        written = target is not None and "".join(map(str, target.itertext())).strip()
+        state = target.get("state") if target is not None else None
+        if written and (state or unit.get("state")) not in UNTRANSLATED:
             return
         if target is None:
             target = etree.Element(f"{self._namespace}target")
             source.addnext(target)
             target.tail = source.tail
         if local_name(unit) == "trans-unit":
-            target.set("state", "translated")
+            # Until somebody has looked at it, it is not for a memory to learn from.
+            target.set("state", "needs-review-translation")
+            target.set("state-qualifier", "leveraged-mt")
+        elif unit.get("state") in UNTRANSLATED:
+            unit.set("state", "translated")
         self._fill(target, source)
 
 
@@ -106,13 +113,18 @@ class TmxDocument(_XmlDocument):
         for unit in root.iter("tu"):
             variants = {v.get(XML_LANG) or v.get("lang") or "": v for v in unit if local_name(v) == "tuv"}
             own = next((v for code, v in variants.items() if code and match_rank(source, code)), None)
-            there = any(code and match_rank(target, code) for code in variants)
+            there = next((v for code, v in variants.items() if code and match_rank(target, code)), None)
             segment = _child(own, "seg") if own is not None else None
-            if there or own is None or segment is None:
+            if own is None or segment is None:
                 continue
-            variant = etree.SubElement(unit, "tuv")
-            variant.set(XML_LANG, target)
-            self._fill(etree.SubElement(variant, "seg"), segment)
+            if there is None:
+                there = etree.SubElement(unit, "tuv")
+                there.set(XML_LANG, target)
+            filled = _child(there, "seg")
+            if filled is None:
+                filled = etree.SubElement(there, "seg")
+            if not "".join(map(str, filled.itertext())).strip():
+                self._fill(filled, segment)
 
 
 def _texts(element: _Element) -> Iterator[Place]:
@@ -120,10 +132,19 @@ def _texts(element: _Element) -> Iterator[Place]:
     if local_name(element) not in CODE and _is_text(element.text):
         yield element.text or "", _setter(element, "text")
     for node in element:
-        if isinstance(node.tag, str) and local_name(node) not in CODE:
+        if isinstance(node.tag, str) and local_name(node) not in CODE and not _is_protected(node):
             yield from _texts(node)
         if _is_text(node.tail):
             yield node.tail or "", _setter(node, "tail")
+
+
+def _is_protected(node: _Element) -> bool:
+    return node.get("translate") == "no" or node.get("mtype") == "protected"
+
+
+def _inherited(element: _Element, name: str) -> str | None:
+    """An attribute of the element or of the nearest one around it that has it."""
+    return next((value for node in (element, *element.iterancestors()) if (value := node.get(name))), None)
 
 
 def _child(element: _Element, name: str) -> _Element | None:
