@@ -123,7 +123,17 @@ def test_a_missing_corpus_is_named_and_nothing_is_written(config: Any, tmp_path:
     path = config(corpora=[{"name": "lost", "source": "lost.en", "target": "train.de"}])
     with pytest.raises(KsterError, match=r"corpora\.0 \(lost\): there is no file .*lost\.en"):
         prepare_quietly(path)
-    assert not (tmp_path / "prepared").exists()
+    with pytest.raises(KsterError, match="nothing was written"):
+        train(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_a_file_in_the_place_of_the_prepared_data_is_refused(config: Any, tmp_path: Path) -> None:
+    (tmp_path / "prepared").write_text("mine")
+    with pytest.raises(KsterError, match="prepared exists but holds no prepared data; it was left untouched"):
+        train(config())
+    assert (tmp_path / "prepared").read_text() == "mine"
+    assert not (tmp_path / "run").exists()
 
 
 def test_misaligned_files_are_named_and_leave_nothing_behind(

@@ -176,6 +176,12 @@ def test_what_cannot_be_fine_tuned_is_refused_before_any_work(
     assert not (tmp_path / "prepared").exists()
 
 
+def test_an_unknown_device_is_refused(config: Any, tmp_path: Path) -> None:
+    with pytest.raises(KsterError, match="device: 'gpu' is no device; accepted: auto, cpu, cuda"):
+        train(config(device="gpu"))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_mixture_repeats_the_small_corpus(config: Any, tmp_path: Path) -> None:
     corpora = [
         {"name": "train", "source": "train.en", "target": "train.de", "weight": 0.5},

@@ -58,13 +58,34 @@ def test_both_directions_share_their_prepared_data() -> None:
         ({"training": {"steps": "many"}}, "training.steps: expected a whole number, found 'many'"),
         ({"training": {"steps": True}}, "training.steps: expected a whole number, found True"),
         ({"training": {"decay": "lineer"}}, "expected one of linear, cosine, inverse-sqrt, found 'lineer'"),
-        ({"training": {"steps": 0}}, "training.steps: must be at least 1"),
+        ({"training": {"steps": 0}}, "training.steps: is 0; must be at least 1"),
         ({"corpora": "train.en"}, "corpora: expected a list, found 'train.en'"),
         ({"corpora": [{"source": "train.en"}]}, "the key 'corpora.0.target' is missing"),
         ({"corpora": []}, "at least one corpus"),
         ({"network": {"heads": 5}}, "network.heads: must divide network.dimension"),
         ({"init": "a", "vocabulary": {"reuse": "b"}}, "vocabulary.reuse: `init` brings its own vocabulary"),
         ({"seed": None}, "seed: expected a whole number, found nothing"),
+        ({"seed": -1}, "seed: is -1; must be at least 0"),
+        ({"seed": 2**70}, "must be from 0 to 2,147,483,647"),
+        ({"network": {"heads": 0}}, "network.heads: is 0; must be from 1"),
+        ({"network": {"dimension": 0}}, "network.dimension: is 0; must be from 2"),
+        ({"network": {"decoder_layers": -1}}, "network.decoder_layers: is -1; must be from 1"),
+        ({"network": {"feed_forward": 0}}, "network.feed_forward: is 0"),
+        ({"training": {"betas": [0.9, 1.0]}}, "training.betas: must be in [0, 1)"),
+        ({"training": {"learning_rate": float("nan")}}, "training.learning_rate: must be positive"),
+        ({"training": {"weight_decay": -1}}, "training.weight_decay: is -1.0; must be at least 0"),
+        ({"training": {"chunk_pairs": 0}}, "training.chunk_pairs: is 0; must be at least 1"),
+        ({"training": {"dropout": float("nan")}}, "training.dropout: must be in [0, 1)"),
+        ({"vocabulary": {"sample": -3}}, "vocabulary.sample: is -3; must be at least 2"),
+        ({"vocabulary": {"size": 99_999}}, "vocabulary.size: is 99999; must be from 300 to 65,535"),
+        ({"cleaning": {"max_length_ratio": float("nan")}}, "cleaning.max_length_ratio: is nan"),
+        ({"report": {"dev_pairs": 0}}, "report.dev_pairs: is 0; must be at least 1"),
+        ({"export": {"num_beams": 0}}, "export.num_beams: is 0; must be from 1 to 256"),
+        ({"output": ""}, "output: must not be empty"),
+        (
+            {"corpora": [{"source": "a", "target": "b", "weight": 0}]},
+            "corpora: at least one weight must not be 0",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_file_and_key(config: Any, changes: dict[str, Any], message: str) -> None:
@@ -105,6 +126,25 @@ def test_an_unset_environment_variable_is_named(config: Any, monkeypatch: pytest
         settings.corpus_path("train.en")
     monkeypatch.setenv("KSTER_TEST_DATA", "/somewhere")
     assert settings.corpus_path("train.en") == Path("/somewhere/x/train.en")
+
+
+@pytest.mark.parametrize("weight", [-1.0, 1e9, float("nan")])
+def test_a_weight_is_a_number_that_can_be_drawn(config: Any, weight: float) -> None:
+    with pytest.raises(KsterError, match=r"corpora\.0\.weight: is .*; must be from 0 to 1000"):
+        load_settings(config(), {"corpora.0.weight": weight})
+
+
+def test_environment_variables_stand_in_every_path(
+    config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KSTER_TEST_RUNS", raising=False)
+    settings = load_settings(config(prepared="${KSTER_TEST_RUNS}/data", output="${KSTER_TEST_RUNS}/out"))
+    for name in ("prepared_directory", "output_directory"):
+        with pytest.raises(KsterError, match="environment variable KSTER_TEST_RUNS is not set"):
+            getattr(settings, name)
+    monkeypatch.setenv("KSTER_TEST_RUNS", str(tmp_path))
+    assert settings.prepared_directory == tmp_path / "data"
+    assert settings.output_directory == tmp_path / "out"
 
 
 def test_reverse_turns_the_files_round() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -28,6 +29,8 @@ class Workers:
         rank = int(os.environ.get("RANK", "0"))
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
+        if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+            raise KsterError(f"device: {device!r} is no device; accepted: auto, cpu, cuda, cuda:1 …")
         if device.startswith("cuda") and not torch.cuda.is_available():
             raise KsterError(f"device: {device} was asked for, but there is no CUDA device; use cpu or auto")
         if device == "cuda":

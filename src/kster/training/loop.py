@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,7 @@ class Trainer:
         self.facts = facts
         self.position = Position()
         self.target_tokens = 0
-        self.checkpoints = Path(settings.output) / "checkpoints"
+        self.checkpoints = settings.output_directory / "checkpoints"
 
     def run(self, *, deadline: float | None, evaluate: Callable[[], dict[str, float]]) -> bool:
         """Train until the last step or until `deadline` (monotonic seconds); True when finished."""

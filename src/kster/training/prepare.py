@@ -38,15 +38,13 @@ def prepare(settings: TrainSettings, log: Log = print) -> PreparedData:
     A directory made with other settings is refused, not overwritten. The directory appears only when it
     is complete.
     """
-    directory = Path(settings.prepared)
+    require_files(settings)
+    directory = settings.prepared_directory
     if (directory / MANIFEST).is_file():
         prepared = PreparedData.open(directory)
         _check_same(prepared, settings)
         log(f"prepared data in {directory} are used again")
         return prepared
-    _check_files(settings)
-    if directory.exists() and any(directory.iterdir()):
-        raise KsterError(f"{directory} exists but holds no prepared data; it was left untouched")
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as temporary:
         unfinished = Path(temporary) / "prepared"
@@ -217,7 +215,7 @@ def _write_arrays(
 def _check_some_left(reports: list[CleaningReport]) -> None:
     if not any(report.kept for report in reports):
         counts = "; ".join(report.as_text() for report in reports)
-        raise KsterError(f"cleaning left no training pair, nothing was written: {counts}")
+        raise KsterError(f"cleaning left no training pair, nothing was prepared: {counts}")
 
 
 def _corpus_files(settings: TrainSettings) -> list[str]:
@@ -225,7 +223,13 @@ def _corpus_files(settings: TrainSettings) -> list[str]:
     return sorted({*names, *settings.cleaning.held_out})
 
 
-def _check_files(settings: TrainSettings) -> None:
+def require_files(settings: TrainSettings) -> None:
+    """That there are prepared data, or else everything to make them of and a place to put them."""
+    directory = settings.prepared_directory
+    if (directory / MANIFEST).is_file():
+        return
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise KsterError(f"prepared: {directory} exists but holds no prepared data; it was left untouched")
     vocabulary_identity(settings.vocabulary_directory)
     for i, corpus in enumerate(settings.corpora):
         for name in corpus.sides:

@@ -19,7 +19,7 @@ from kster.training.checkpoint import build, check_init, export_directory, load_
 from kster.training.distributed import Workers
 from kster.training.loop import Position, Trainer, dev_loss, fast_attention
 from kster.training.network import Layout, Network, initialise
-from kster.training.prepare import prepare
+from kster.training.prepare import prepare, require_files
 from kster.training.prepared import PreparedData
 from kster.training.progress import Progress
 from kster.training.settings import TrainSettings, expand, load_settings
@@ -59,8 +59,10 @@ def train(
     if settings.init is not None:
         check_init(expand(settings.init, "init"), settings.cleaning.max_tokens)
     workers = Workers.start(settings.device)
+    if workers.is_first:
+        require_files(settings)  # before a log is begun
     progress = Progress(
-        Path(settings.output), quiet=not workers.is_first, tensorboard=settings.report.tensorboard
+        settings.output_directory, quiet=not workers.is_first, tensorboard=settings.report.tensorboard
     )
     try:
         prepared = _prepare(settings, workers, progress)
@@ -244,7 +246,7 @@ class _Run:
 
     def export(self) -> Path:
         """Write the averaged weights as a Hugging Face directory."""
-        directory = Path(self.settings.output) / "model"
+        directory = self.settings.output_directory / "model"
         if self.workers.is_first:
             export_directory(
                 directory,

@@ -19,6 +19,7 @@ import yaml
 
 from kster.errors import KsterError
 from kster.training.reading import read_dataclass
+from kster.training.sense import require_sense
 
 PRESETS: dict[str, dict[str, int]] = {
     "transformer-base": {"encoder_layers": 6, "decoder_layers": 6},  # the paper's base model
@@ -164,6 +165,14 @@ class TrainSettings:
         return pair if self.direction == "forward" else (pair[1], pair[0])
 
     @property
+    def prepared_directory(self) -> Path:
+        return expand(self.prepared, "prepared")
+
+    @property
+    def output_directory(self) -> Path:
+        return expand(self.output, "output")
+
+    @property
     def vocabulary_directory(self) -> Path | None:
         """Where the vocabulary is taken from; None: it is learned. Fine-tuning keeps the model's own."""
         given = self.vocabulary.reuse or self.init
@@ -229,7 +238,7 @@ def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     for key, value in (overrides or {}).items():
         _override(content, key, value)
     settings = read_dataclass(TrainSettings, content, file=str(path))
-    _check(settings, str(path))
+    require_sense(settings, str(path))
     return settings
 
 
@@ -250,37 +259,3 @@ def _override(content: dict[str, Any], key: str, value: Any) -> None:
             node[last] = value
     except (ValueError, IndexError, AttributeError, TypeError):
         raise KsterError(f"--set {key}: there is no such place in the configuration") from None
-
-
-def _check(settings: TrainSettings, file: str) -> None:
-    """Values that have the right type but make no sense."""
-    training, network, cleaning = settings.training, settings.network, settings.cleaning
-    problems = {
-        "corpora": not settings.corpora and "at least one corpus is needed",
-        "source_lang": settings.source_lang == settings.target_lang and "must differ from target_lang",
-        "vocabulary.reuse": settings.init is not None
-        and settings.vocabulary.reuse is not None
-        and "`init` brings its own vocabulary; leave this key out",
-        "training.steps": training.steps < 1 and "must be at least 1",
-        "training.batch_tokens": training.batch_tokens < cleaning.max_tokens
-        and f"must hold the longest sentence (cleaning.max_tokens = {cleaning.max_tokens})",
-        "training.betas": len(training.betas) != 2 and "expects two numbers",
-        "training.learning_rate": training.learning_rate <= 0 and "must be positive",
-        "training.label_smoothing": not 0 <= training.label_smoothing < 1 and "must be in [0, 1)",
-        "training.dropout": not 0 <= training.dropout < 1 and "must be in [0, 1)",
-        "training.attention_dropout": not 0 <= training.attention_dropout < 1 and "must be in [0, 1)",
-        "training.average_decay": not 0 <= training.average_decay < 1 and "must be in [0, 1)",
-        "network.heads": network.dimension % network.heads != 0 and "must divide network.dimension",
-        "network.positions": network.positions < cleaning.max_tokens
-        and f"must be at least cleaning.max_tokens = {cleaning.max_tokens}",
-        "vocabulary.size": not 300 <= settings.vocabulary.size <= 65535 and "must be in [300, 65535]",
-        "report.log_every": settings.report.log_every < 1 and "must be at least 1",
-        "report.dev_every": settings.report.dev_every < 1 and "must be at least 1",
-        "report.checkpoint_every": settings.report.checkpoint_every < 1 and "must be at least 1",
-        "report.keep_checkpoints": settings.report.keep_checkpoints < 1 and "must be at least 1",
-    }
-    for i, corpus in enumerate(settings.corpora):
-        problems[f"corpora.{i}.weight"] = corpus.weight < 0 and "must not be negative"
-    for key, problem in problems.items():
-        if problem:
-            raise KsterError(f"{file}: {key}: {problem}")
