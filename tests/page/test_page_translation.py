@@ -122,6 +122,22 @@ def test_what_is_taught_shows_at_once_with_its_example_behind_every_word(
     assert server.http.get(f"/v1/memories/{memory}").json()["segments"] == 0
 
 
+def test_of_a_text_with_several_lines_those_that_were_corrected_are_taught(
+    memory: int, page: Page, server: RunningServer
+) -> None:
+    page.get_by_label("Memory", exact=True).select_option(str(memory))
+    write(page, f"{ENGLISH[0]}\n\n{NEW[0]}")
+    expect(page.locator("#adapted .word")).not_to_have_count(0)
+    page.get_by_role("button", name="Edit and teach").click()
+    page.get_by_label("The translation as it should be").fill(f"{GERMAN[0]}\n\n{NEW[1]}")
+    page.get_by_role("button", name="Teach", exact=True).click()
+    expect(page.locator("#notices")).to_contain_text("Taught here has learned it")
+    expect(page.locator("#adapted")).to_have_text(f"{GERMAN[0]}\n\n{NEW[1]}")
+    assert page.locator("#adapted").text_content() == f"{GERMAN[0]}\n\n{NEW[1]}"
+    learned = server.http.get(f"/v1/memories/{memory}/segments").json()["segments"]
+    assert [(segment["source"], segment["target"]) for segment in learned] == [NEW]
+
+
 def test_teaching_without_a_memory_makes_one(open_page: Open, server: RunningServer) -> None:
     page = open_page("/")
     page.get_by_label("From", exact=True).select_option("de")

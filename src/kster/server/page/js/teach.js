@@ -69,17 +69,18 @@ function cancel() {
 
 async function teach() {
   const pair = pairName();
-  const example = { source: shown.asked.text.trim(), target: text.value.trim(), pair };
+  const examples = examplesOf(shown.asked.text, shown.translation.text, text.value);
   const submit = form.querySelector("[type=submit]");
   submit.disabled = true;
   try {
     const id =
       target.value === NEW ? (await post("/v1/memories", { name: NEW_NAME })).id : Number(target.value);
-    const segment = await post(`/v1/memories/${id}/segments`, example);
+    let segment = null;
+    for (const example of examples) segment = await post(`/v1/memories/${id}/segments`, { ...example, pair });
     await loadMemories();
     const { name } = memoryById(id);
-    notify(`${name} has learned it.`, [
-      "Show the example",
+    notify(`${name} has learned ${examples.length > 1 ? `${examples.length} lines` : "it"}.`, [
+      examples.length > 1 ? "Show the last one" : "Show the example",
       () => {
         location.hash = `#/memory/${id}/${pair}/${segment.id}`;
       },
@@ -94,6 +95,24 @@ async function teach() {
     submit.disabled = false;
   }
 }
+
+/**
+ * What is to be learned: the lines that were corrected, or all if none was. Lines are translated one by one, and a
+ * line break cannot be learned; a text whose lines do not pair up any more is one example.
+ */
+function examplesOf(source, before, after) {
+  const [sources, old, targets] = [source, before, after].map(linesOf);
+  if (sources.length !== targets.length) return [{ source: source.trim(), target: after.trim() }];
+  const pairs = sources.map((line, i) => ({ source: line, target: targets[i] }));
+  const corrected = pairs.filter((pair, i) => pair.target !== old[i]);
+  return corrected.length ? corrected : pairs;
+}
+
+const linesOf = (lines) =>
+  lines
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line);
 
 /** Memories that take examples of this language pair. Shared ones have one pair only. */
 const teachable = () =>
