@@ -83,3 +83,14 @@ def test_a_reader_that_stops_reading_ends_it_quietly(
 
 def test_a_mistake_is_one_line_without_a_traceback(process: Call, tmp_path: Path) -> None:
     assert process("memory", "list", tmp_path / "nowhere").is_mistake("no such memory")
+
+
+def test_closed_streams_are_neither_bugs_nor_mixed_up(environment: dict[str, str], tmp_path: Path) -> None:
+    def run(arguments: str, closed: str) -> tuple[int, str, str]:
+        command = ["sh", "-c", f'exec "$0" -m kster {arguments} {closed}', sys.executable]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    closed = "kster: standard output is closed; there is nowhere to write to\n"
+    assert run("--version", ">&-") == (2, "", closed)
+    assert run("memory list nowhere", "2>&-") == (2, "", "")

@@ -13,6 +13,7 @@ from cli.conftest import PAIRS, Call, write_lines
 from kster.cli.options import Method
 from kster.cli.translate_command import translate
 from kster.translation import METHODS, Translator
+from kster.translation.translator import STRONGEST_LENGTH_PENALTY, WIDEST_BEAM
 from tiny import ENGLISH, GERMAN
 
 
@@ -24,6 +25,15 @@ def test_options_have_the_names_that_python_has() -> None:
     in_python = inspect.signature(Translator.translate).parameters.keys()
     on_the_command_line = inspect.signature(translate).parameters.keys()
     assert in_python - on_the_command_line == {"self", "texts", "smoother", "progress"}
+
+
+def test_numbers_out_of_range_are_refused_before_anything_is_read(kster: Call, filled_memory: Path) -> None:
+    wrong = [("--beam", 0), ("--beam", WIDEST_BEAM + 1), ("--length-penalty", "nan")]
+    wrong += [("--length-penalty", sign * (STRONGEST_LENGTH_PENALTY + 1)) for sign in (-1, 1)]
+    for option, value in wrong:
+        assert kster("translate", "--memory", filled_memory, option, value).is_mistake(option)
+    most = ("--beam", WIDEST_BEAM, "--length-penalty", STRONGEST_LENGTH_PENALTY)
+    assert kster("translate", "--memory", filled_memory, *most).status == 0
 
 
 def test_a_model_alone_translates_what_it_knows(kster: Call, taught_marian: Path) -> None:

@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     usage_error: type[Exception] = typer.BadParameter.__bases__[0]
     given = list(sys.argv[1:] if arguments is None else arguments)
     _prepare_process()
+    if sys.stdout is None:
+        return _complain("standard output is closed; there is nowhere to write to")
     try:
         status = app(args=given or ["--help"], prog_name="kster", standalone_mode=False)
         flush()
@@ -70,6 +72,8 @@ def _usage_message(error: Exception) -> str:
 
 def _prepare_process() -> None:
     """UTF-8 out, and no chatter from libraries; whatever the user has set stays set."""
+    if sys.stderr is None:  # closed: without this, `print` would write its lines to stdout
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # open as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -44,9 +44,9 @@ TargetLang = Annotated[
     typer.Option("--target-lang", metavar="CODE", help="Target language.", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")]
+Beam = Annotated[int, typer.Option(min=1, max=256, help="Hypotheses kept at each step.")]
 LengthPenalty = Annotated[
-    float, typer.Option("--length-penalty", help="Above 0 favours longer translations.")
+    float, typer.Option("--length-penalty", min=-10, max=10, help="Above 0 favours longer translations.")
 ]
 BatchSentences = Annotated[
     int | None,
