@@ -89,7 +89,8 @@ def test_a_catalogue_gets_what_it_lacks(server: RunningServer) -> None:
 
 def test_xliff_units_get_targets_with_their_tags(server: RunningServer) -> None:
     done = translate_file(server, "job.xlf", XLIFF.encode()).decode()
-    assert f'leveraged-mt">{GERMAN[0]}<x id="1"/> {GERMAN[1]}</target>' in done
+    assert 'state="needs-review-translation" state-qualifier="leveraged-mt"' in done
+    assert done.count('<x id="1"/>') == 2
     assert "steht schon da" in done
     assert 'target-language="de"' in done
     assert done.count("<target") == 2
@@ -173,6 +174,27 @@ def test_a_filled_template_says_its_encoding_and_language_and_forgets_what_it_wa
     assert done.metadata["Content-Type"] == "text/plain; charset=UTF-8"
     assert done.metadata["Language"] == "de"
     assert done[1].previous_msgid is None
+
+
+def test_a_unit_with_tags_is_translated_as_one_or_else_in_parts() -> None:
+    unit = XLIFF.replace(f'{ENGLISH[0]}<x id="1"/> {ENGLISH[1]}', 'the <g id="1">red</g> <x id="2"/> lid')
+    document = open_document("a.xlf", unit.encode(), "en", "de")
+    assert document.pieces == ["the {0} red {1} lid"]
+    moved = document.with_translations(["{0} rot {1} ist der Deckel"])
+    assert b'leveraged-mt"><g id="1">rot</g> <x id="2"/> ist der Deckel</target>' in moved
+    document = open_document("a.xlf", unit.encode(), "en", "de")
+    assert document.again(["lost"]) == ["the", "red", "lid"]
+    parts = document.with_translations(["lost"], ["der", "rote", "Deckel"])
+    assert b'leveraged-mt">der <g id="1">rote</g> <x id="2"/> Deckel</target>' in parts
+
+
+def test_a_catalogue_keeps_placeholders_and_tags() -> None:
+    content = PO.replace(ENGLISH[0], "Save <b>%s</b> first")
+    document = open_document("app.po", content.encode(), "en", "de")
+    first = [piece.replace("<b>%s</b>", "mess") for piece in document.pieces]
+    assert document.again(first) == ["Save {0}{1}{2} first"]
+    done = polib.pofile(document.with_translations(first, ["Zuerst {0}{1}{2} sichern"]).decode())
+    assert done[0].msgstr == "Zuerst <b>%s</b> sichern"
 
 
 def test_an_xliff_file_says_what_is_not_to_be_translated_at_any_level() -> None:

@@ -7,13 +7,14 @@ What is translated already (PO, XLIFF, TMX) is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from kster.errors import KsterError
 from kster.formats.encoding import detect_encoding
 from kster.server.html_text import HtmlText
+from kster.server.placeholders import are_kept, mended, with_marks
 from kster.server.word_documents import DocxDocument
 from kster.server.xml_documents import TmxDocument, XliffDocument
 
@@ -24,7 +25,13 @@ class Document(Protocol):
     @property
     def pieces(self) -> list[str]: ...
 
-    def with_translations(self, translations: list[str]) -> bytes: ...
+    def again(self, translations: list[str]) -> list[str]:
+        """What else to translate, now that the pieces are."""
+        ...
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
+        """more: the translations of `again`."""
+        ...
 
 
 def open_document(name: str, data: bytes, source: str, target: str) -> Document:
@@ -56,7 +63,10 @@ class TextDocument:
     def pieces(self) -> list[str]:
         return [line.strip() for line in self._lines if line.strip()]
 
-    def with_translations(self, translations: list[str]) -> bytes:
+    def again(self, translations: list[str]) -> list[str]:
+        return []
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
         done = iter(translations)
         return "".join(
             line.replace(line.strip(), next(done), 1) if line.strip() else line for line in self._lines
@@ -72,8 +82,11 @@ class HtmlDocument:
     def pieces(self) -> list[str]:
         return self._html.pieces
 
-    def with_translations(self, translations: list[str]) -> bytes:
-        return self._html.with_translations(translations).encode("utf-8")
+    def again(self, translations: list[str]) -> list[str]:
+        return self._html.again(translations)
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
+        return self._html.with_translations(translations, more).encode("utf-8")
 
 
 def _decode_html(data: bytes) -> str:
@@ -114,8 +127,19 @@ class PoDocument:
     def pieces(self) -> list[str]:
         return [text for entry in self._entries for text in (entry.msgid, entry.msgid_plural) if text]
 
-    def with_translations(self, translations: list[str]) -> bytes:
-        done = iter(translations)
+    def again(self, translations: list[str]) -> list[str]:
+        """What has lost a placeholder or a tag."""
+        both = zip(self.pieces, translations, strict=True)
+        return [with_marks(piece).text for piece, done in both if not are_kept(piece, done)]
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
+        rest = iter(more)
+        done = iter(
+            [
+                first if are_kept(piece, first) else mended(piece, first, next(rest, first))
+                for piece, first in zip(self.pieces, translations, strict=True)
+            ]
+        )
         for entry in self._entries:
             singular = next(done)
             if entry.msgid_plural:

@@ -53,12 +53,18 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
     memories = [part for _, part in engine.catalogue.automatic(principal, served)]
     known: dict[str, str] = {}  # files repeat themselves
-    new = list(dict.fromkeys(pieces))
-    for start in range(0, len(new), AT_ONCE):
-        some = new[start : start + AT_ONCE]
-        results = await engine.translate(served, some, memories)
-        known |= {piece: result.text for piece, result in zip(some, results, strict=True)}
-    translated = await asyncio.to_thread(document.with_translations, [known[piece] for piece in pieces])
+
+    async def translations(pieces: list[str]) -> list[str]:
+        new = [piece for piece in dict.fromkeys(pieces) if piece not in known]
+        for start in range(0, len(new), AT_ONCE):
+            some = new[start : start + AT_ONCE]
+            results = await engine.translate(served, some, memories)
+            known.update({piece: result.text for piece, result in zip(some, results, strict=True)})
+        return [known[piece] for piece in pieces]
+
+    first = await translations(pieces)
+    more = await translations(await asyncio.to_thread(document.again, first))
+    translated = await asyncio.to_thread(document.with_translations, first, more)
     path = await asyncio.to_thread(_keep, engine, name, target, translated)
     return {"translatedFileUrl": str(request.base_url) + f"download_file/{path.name}"}
 

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kster.errors import KsterError
 from kster.formats.languages import match_rank
+from kster.server.inline_text import (
+    InlineText,
+    Token,
+    again,
+    first_round,
+    is_prose,
+    put_all,
+    storable,
+    tokens_of,
+    write_back,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 UNTOUCHED = {"script", "style", "code", "pre", "textarea", "svg", "math", "template", "kbd", "samp", "var"}
+INLINE = {"a", "abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "img", "ins"}
+INLINE |= {"label", "mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u"}
+INLINE |= {"code", "svg", "math", "kbd", "samp", "var"}
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
 _DOCUMENT = re.compile(
     r"^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
@@ -25,8 +40,8 @@ _SPACE = re.compile(r"[ \t\r\n\f]+")  # what a browser shows as one space
 class HtmlText:
     """The translatable pieces of an HTML text, in the order they are read.
 
-    A piece is the text between two tags, without the white space around it. `translate` attributes and
-    elements whose content is no prose are respected.
+    A piece is a text up to the next tag that ends a paragraph; what may stand in a sentence (`inline_text`)
+    stays in it. `translate` attributes and elements whose content is no prose are respected.
     """
 
     def __init__(self, html: str) -> None:
@@ -35,7 +50,7 @@ class HtmlText:
 
         document = _DOCUMENT.match(html)
         self._whole = document is not None
-        self._doctype = document["doctype"] if document is not None else None
+        self._doctype = storable(document["doctype"] or "") or None if document is not None else None
         try:
             if self._whole:
                 self._root = lxml.html.document_fromstring(html.encode("utf-8"), parser=_parser())
@@ -43,11 +58,16 @@ class HtmlText:
                 self._root = lxml.html.fragment_fromstring(html, create_parent="div", parser=_parser())
         except (lxml.etree.LxmlError, ValueError) as error:
             raise KsterError(f"the HTML cannot be read: {error}") from None
-        self._places = list(_places(self._root))
+        self._look(self._root)
 
     @property
     def pieces(self) -> list[str]:
-        return [_SPACE.sub(" ", text.strip()) for text, _ in self._places]
+        attributes = [_SPACE.sub(" ", element.get(name).strip()) for element, name in self._attributes]
+        return [*attributes, *(piece for text in self._texts for piece in first_round(text))]
+
+    def again(self, translations: list[str]) -> list[str]:
+        """What else has to be translated, now that `pieces` are."""
+        return again(self._texts, translations[len(self._attributes) :])
 
     def declare(self, source: str, target: str) -> None:
         """Make a document say that it is UTF-8, and in the target language if it says it is in the source."""
@@ -66,14 +86,15 @@ class HtmlText:
             head = lxml.etree.Element("head")
             self._root.insert(0, head)
         head.insert(0, lxml.etree.Element("meta", charset="utf-8"))
+        self._look(self._root)
 
-    def with_translations(self, translations: list[str]) -> str:
-        """The HTML with its pieces replaced, in order."""
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> str:
+        """The HTML with its pieces replaced; more: the translations of `again`."""
         import lxml.html
 
-        for (text, put), translation in zip(self._places, translations, strict=True):
-            before, after = _margins(text)
-            put(before + translation + after)
+        for (element, name), translation in zip(self._attributes, translations, strict=False):
+            element.set(name, storable(translation))
+        put_all(self._texts, translations[len(self._attributes) :], more)
         if self._whole:
             return lxml.html.tostring(
                 self._root, encoding="unicode", doctype=self._doctype, include_meta_content_type=True
@@ -82,6 +103,42 @@ class HtmlText:
         inner += [lxml.html.tostring(child, encoding="unicode") for child in self._root]
         return "".join(inner)
 
+    def _look(self, root: HtmlElement) -> None:
+        """Note every text worth translating."""
+        self._attributes: list[tuple[Any, str]] = []
+        self._texts: list[InlineText] = []
+        stack: list[Any] = [root]  # instead of recursion: pages nest deeper than Python does
+        while stack:
+            node = stack.pop()
+            if not isinstance(node.tag, str) or node.tag in UNTOUCHED or _is_marked_untouched(node):
+                continue
+            for inner in (node, *(each for child in node if _is_inline(child) for each in child.iter())):
+                if not _is_kept(inner, node):
+                    self._attributes += [(inner, name) for name in ATTRIBUTES if is_prose(inner.get(name))]
+            before, run = None, []
+            for child in node:
+                if _is_inline(child):
+                    run.append(child)
+                else:
+                    self._note(node, before, run)
+                    before, run = child, []
+            self._note(node, before, run)
+            stack += [child for child in reversed(node) if not _is_inline(child)]
+
+    def _note(self, parent: Any, before: Any, run: list[Any]) -> None:
+        tokens: list[Token] = [(parent.text if before is None else before.tail) or ""]
+        for element in run:
+            tokens += [*tokens_of(element, _is_whole), element.tail or ""]
+        if any(isinstance(token, str) and is_prose(token) for token in tokens):
+            self._texts.append(InlineText(tokens, partial(write_back, parent, before, run)))
+
+
+def _is_kept(node: Any, within: Any) -> bool:
+    """Whether an element, or one around it, is not to be touched."""
+    around = (node, *node.iterancestors())
+    inner = around[: around.index(within)] if node is not within else ()
+    return any(each.tag in UNTOUCHED or _is_marked_untouched(each) for each in inner)
+
 
 def _parser() -> Any:
     import lxml.html
@@ -89,57 +146,21 @@ def _parser() -> Any:
     return lxml.html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
 
 
-def _places(element: HtmlElement, translated: bool = True) -> Iterator[tuple[str, Callable[[str], None]]]:
-    """Every text worth translating, and how to replace it."""
-    stack: list[tuple[HtmlElement, bool]] = [(element, translated)]
-    while stack:
-        node, wanted = stack.pop()
-        # A stack instead of recursion: pages nest deeper than Python does.
-        if isinstance(node, _Tail):
-            if _is_text(node.owner.tail):
-                yield node.owner.tail, _setter(node.owner, "tail")
-            continue
-        own = wanted and isinstance(node.tag, str) and node.tag not in UNTOUCHED
-        own = own and not _is_marked_untouched(node)
-        if own:
-            for name in ATTRIBUTES:
-                if _is_text(node.get(name)):
-                    yield node.get(name), _attribute_setter(node, name)
-            if _is_text(node.text):
-                yield node.text, _setter(node, "text")
-        for child in reversed(node):
-            if own:
-                stack.append((_Tail(child), own))
-            stack.append((child, own))
-
-
-class _Tail:
-    """The text behind an element, which belongs to its parent."""
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-
-
 def _is_marked_untouched(node: HtmlElement) -> bool:
     return node.get("translate", "yes").lower() == "no" or "notranslate" in node.get("class", "").split()
 
 
-def _is_text(text: str | None) -> bool:
-    return text is not None and any(char.isalpha() for char in text)
+def _is_whole(node: Any) -> bool:
+    return node.tag in UNTOUCHED or node.tag == "img" or _is_marked_untouched(node)
 
 
-def _margins(text: str) -> tuple[str, str]:
-    bare = text.strip()
-    start = text.index(bare)
-    return text[:start], text[start + len(bare) :]
-
-
-def _setter(node: Any, name: str) -> Callable[[str], None]:
-    return lambda text: setattr(node, name, text)
-
-
-def _attribute_setter(node: Any, name: str) -> Callable[[str], None]:
-    return lambda text: node.set(name, text)
+def _is_inline(node: Any) -> bool:
+    """Whether a sentence goes on through this element."""
+    if not isinstance(node.tag, str) or node.tag not in INLINE:
+        return False
+    return _is_whole(node) or all(
+        isinstance(inner.tag, str) and inner.tag in INLINE for inner in node.iterdescendants()
+    )
 
 
 def _escaped(text: str) -> str:

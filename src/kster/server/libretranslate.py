@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from fastapi import APIRouter
@@ -18,9 +17,8 @@ from kster.server.engine import Engine
 from kster.server.html_text import HtmlText
 from kster.server.languages import language_name, serves
 from kster.server.parameters import Parameters
-from kster.server.placeholders import Placeholders
+from kster.server.placeholders import Placeholders, are_kept, mended, with_marks
 from kster.server.served_model import ServedModel
-from kster.translation import Translation
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -122,17 +120,40 @@ async def translate_texts(
     if format == "text":
         kept = [Placeholders(text) for text in texts]
         done = await engine.translate(served, [k.text for k in kept], memories, n_best=1 + alternatives)
+        best = await _mended(engine, served, [k.text for k in kept], [d.text for d in done], memories)
         return [
-            (k.restore(result.text), [k.restore(other) for other in result.alternatives])
-            for k, result in zip(kept, done, strict=True)
+            (k.restore(text), [k.restore(other) for other in result.alternatives])
+            for k, text, result in zip(kept, best, done, strict=True)
         ]
     documents = [HtmlText(text) for text in texts]
-    pieces = [piece for document in documents for piece in document.pieces]
-    results: Iterator[Translation] = iter(await engine.translate(served, pieces, memories))
+    first = await _in_lists(engine, served, [document.pieces for document in documents], memories)
+    again = [document.again(done) for document, done in zip(documents, first, strict=True)]
+    more = await _in_lists(engine, served, again, memories)
     return [
-        (document.with_translations([next(results).text for _ in document.pieces]), [])
-        for document in documents
+        (document.with_translations(done, rest), [])
+        for document, done, rest in zip(documents, first, more, strict=True)
     ]
+
+
+async def _mended(
+    engine: Engine, served: ServedModel, texts: list[str], done: list[str], memories: list[Any]
+) -> list[str]:
+    """Translations, made again for texts whose placeholders and tags were not kept."""
+    lost = [i for i, (text, own) in enumerate(zip(texts, done, strict=True)) if not are_kept(text, own)]
+    if not lost:
+        return done
+    second = await engine.translate(served, [with_marks(texts[i]).text for i in lost], memories)
+    better = {i: mended(texts[i], done[i], new.text) for i, new in zip(lost, second, strict=True)}
+    return [better.get(i, own) for i, own in enumerate(done)]
+
+
+async def _in_lists(
+    engine: Engine, served: ServedModel, lists: list[list[str]], memories: list[Any]
+) -> list[list[str]]:
+    """The translations of several lists of texts, made together."""
+    results = await engine.translate(served, [text for texts in lists for text in texts], memories)
+    done = iter(results)
+    return [[next(done).text for _ in texts] for texts in lists]
 
 
 @router.get("/translate", tags=["Apertium"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from kster.errors import KsterError
+from kster.server.inline_text import storable
 
 MAX_UNPACKED = 200_000_000  # bytes a .docx may unpack to
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -37,9 +38,12 @@ class DocxDocument:
     def pieces(self) -> list[str]:
         return [text.text.strip() for text in self._texts]
 
-    def with_translations(self, translations: list[str]) -> bytes:
+    def again(self, translations: list[str]) -> list[str]:
+        return []
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
         for text, translation in zip(self._texts, translations, strict=True):
-            text.replace(translation)
+            text.replace(storable(translation))
         out = io.BytesIO()
         self._document.save(out)
         return out.getvalue()

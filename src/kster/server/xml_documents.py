@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kster.errors import KsterError
 from kster.formats.languages import match_rank
 from kster.formats.xml import XML_LANG, local_name
+from kster.server.inline_text import InlineText, again, content_of, first_round, is_prose, put_all, write_back
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 # Elements whose text is some program's code rather than prose.
 CODE = {"ph", "bpt", "ept", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
 UNTRANSLATED = ("new", "needs-translation", "needs-l10n", "initial")  # whatever their target says
-Place = tuple[str, Callable[[str], None]]
 
 
 def parse(data: bytes, root: str) -> _Element:
@@ -38,29 +39,33 @@ def parse(data: bytes, root: str) -> _Element:
 
 
 class _XmlDocument:
-    """Filled by its children: `_places` are the texts of the targets to be."""
+    """Filled by its children: `_texts` are those of the targets to be."""
 
     def __init__(self, root: _Element) -> None:
         self._root = root
-        self._places: list[Place] = []
+        self._texts: list[InlineText] = []
 
     @property
     def pieces(self) -> list[str]:
-        return [text.strip() for text, _ in self._places]
+        return [piece for text in self._texts for piece in first_round(text)]
 
-    def with_translations(self, translations: list[str]) -> bytes:
+    def again(self, translations: list[str]) -> list[str]:
+        return again(self._texts, translations)
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
         from lxml import etree
 
-        for (text, put), translation in zip(self._places, translations, strict=True):
-            bare = text.strip()
-            put(text.replace(bare, translation, 1))
+        put_all(self._texts, translations, more)
         return etree.tostring(self._root.getroottree(), encoding="UTF-8", xml_declaration=True)
 
     def _fill(self, target: _Element, source: _Element) -> None:
         """Make the target a copy of the source, whose texts will be replaced."""
         target.text = source.text
         target[:] = [copy.deepcopy(node) for node in source]
-        self._places += _texts(target)
+        tokens = list(content_of(target, _is_whole))
+        if any(isinstance(token, str) and is_prose(token) for token in tokens):
+            put = partial(write_back, target, None, list(target))
+            self._texts.append(InlineText(tokens, put, keep_lines=True))
 
 
 class XliffDocument(_XmlDocument):
@@ -127,18 +132,10 @@ class TmxDocument(_XmlDocument):
                 self._fill(filled, segment)
 
 
-def _texts(element: _Element) -> Iterator[Place]:
-    """The prose within an element, in order."""
-    if local_name(element) not in CODE and _is_text(element.text):
-        yield element.text or "", _setter(element, "text")
-    for node in element:
-        if isinstance(node.tag, str) and local_name(node) not in CODE and not _is_protected(node):
-            yield from _texts(node)
-        if _is_text(node.tail):
-            yield node.tail or "", _setter(node, "tail")
-
-
-def _is_protected(node: _Element) -> bool:
+def _is_whole(node: Any) -> bool:
+    """Whether an element is not to be looked into: code, comments, and what says so."""
+    if not isinstance(node.tag, str) or local_name(node) in CODE:
+        return True
     return node.get("translate") == "no" or node.get("mtype") == "protected"
 
 
@@ -149,11 +146,3 @@ def _inherited(element: _Element, name: str) -> str | None:
 
 def _child(element: _Element, name: str) -> _Element | None:
     return next((node for node in element if isinstance(node.tag, str) and local_name(node) == name), None)
-
-
-def _is_text(text: str | None) -> bool:
-    return text is not None and any(character.isalpha() for character in text)
-
-
-def _setter(node: Any, name: str) -> Callable[[str], None]:
-    return lambda text: setattr(node, name, text)
