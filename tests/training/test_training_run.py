@@ -159,23 +159,6 @@ def test_fine_tuning_lowers_the_loss_of_its_domain(config: Any, corpus: Path, tm
     assert tuned.dev["loss"] < base.dev["loss"]
 
 
-def test_what_cannot_be_fine_tuned_is_refused_before_any_work(
-    config: Any, tiny_m2m100: Path, tiny_marian: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(KsterError, match="it is a m2m_100 model; only Marian models can be trained"):
-        train(config(init=str(tiny_m2m100)))
-    with pytest.raises(KsterError, match=r"no config\.json"):
-        train(config(init=str(tmp_path)))
-    longer = {
-        "cleaning": {"max_tokens": 600},
-        "network": {"positions": 600},
-        "training": {"batch_tokens": 900},
-    }
-    with pytest.raises(KsterError, match=r"reads 512 tokens, cleaning\.max_tokens is 600"):
-        train(config(init=str(tiny_marian), **longer))
-    assert not (tmp_path / "prepared").exists()
-
-
 def test_an_unknown_device_is_refused(config: Any, tmp_path: Path) -> None:
     with pytest.raises(KsterError, match="device: 'gpu' is no device; accepted: auto, cpu, cuda"):
         train(config(device="gpu"))

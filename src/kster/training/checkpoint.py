@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from kster.errors import KsterError
@@ -49,17 +50,42 @@ def check_init(path: Path, max_tokens: int) -> None:
     """Refuse, before any work is done, a directory that cannot be fine-tuned."""
     if not (path / "config.json").is_file():
         raise KsterError(f"init: {path} is not a Hugging Face model directory (no config.json)")
-    check_trainable(transformers.AutoConfig.from_pretrained(path), str(path), max_tokens)
+    try:
+        config = transformers.AutoConfig.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise KsterError(f"init: {path / 'config.json'} cannot be read ({_first_line(error)})") from error
+    check_trainable(config, str(path), max_tokens)
+    weights = sorted(path.glob("*.safetensors"))
+    if not weights:
+        raise KsterError(f"init: {path} has no .safetensors weights; pickled weights are never loaded")
+    for file in weights:
+        try:
+            with safe_open(file, "pt"):  # reads what is in it, and whether all of that is there
+                pass
+        except (SafetensorError, OSError) as error:
+            raise KsterError(f"init: {file} is damaged or cut short ({_first_line(error)})") from error
 
 
 def load_init(
     path: Path, training: OptimisationSettings
 ) -> tuple[transformers.MarianConfig, dict[str, Tensor], Tensor]:
     """(config, state, final logits bias) of a checkpoint to fine-tune, in float32 on the CPU."""
-    network = transformers.MarianMTModel.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
+    try:
+        network, found = transformers.MarianMTModel.from_pretrained(
+            path, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise KsterError(f"init: the weights in {path} cannot be loaded ({_first_line(error)})") from error
+    if missing := sorted(found["missing_keys"]):  # transformers would make them up
+        named = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
+        raise KsterError(f"init: the weights in {path} lack {named}")
     config = network.config
     config.dropout, config.attention_dropout = training.dropout, training.attention_dropout
     return config, network.state_dict(), network.final_logits_bias[0].clone()
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def build(
