@@ -13,9 +13,11 @@ import pytest
 from kster.errors import KsterError
 from kster.experiments import pipeline as pipeline_module
 from kster.experiments.__main__ import NOT_FINISHED, main
+from kster.experiments.command import Request, carry_out
 from kster.experiments.data import Corpora, Slice
-from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
-from kster.experiments.run import run
+from kster.experiments.engine import Engine, MemorySpec
+from kster.experiments.pipeline import Pipeline
+from kster.experiments.run import result_file, run
 from kster.experiments.scale import Scale
 from kster.experiments.stages import Clock, OutOfTime, read_json
 from kster.experiments.systems import choose, shortlist
@@ -208,3 +210,33 @@ def test_no_time_at_all_says_that_the_same_command_continues(
 def test_missing_text_is_named(taught_marian: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(KsterError, match=r"bible/test\.en\.xz: no such file"):
         make(taught_marian, data, tmp_path).translate(Engine(), Slice("bible", "test"))
+
+
+def test_processes_that_share_the_work_come_to_the_same_result(
+    taught_marian: Path, data: Path, tmp_path: Path
+) -> None:
+    """Robustness: six parts, of which those of one domain share base translations, and each its memory."""
+    for workers in (1, 3):
+        request = Request(
+            "robustness",
+            data,
+            [str(taught_marian)],
+            tmp_path / str(workers),
+            stage="run",
+            quick=True,
+            device="cpu",
+            workers=workers,
+        )
+        assert carry_out(request)
+    alone, together = (result_file(tmp_path / workers, "robustness", "en-de") for workers in ("1", "3"))
+    assert translations(together, tmp_path / "3") == translations(alone, tmp_path / "1")
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_part_that_fails_is_named(taught_marian: Path, data: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(data, tmp_path / "data"))
+    (broken / "ted" / "test.en.xz").unlink()
+    model, out = [str(taught_marian)], tmp_path / "out"
+    request = Request("unseen", broken, model, out, stage="run", quick=True, device="cpu", workers=2)
+    with pytest.raises(KsterError, match=r"failed: unseen \(part 0\)"):
+        carry_out(request)

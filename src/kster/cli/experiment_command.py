@@ -55,6 +55,10 @@ def experiment(
         float | None,
         typer.Option("--max-seconds", min=0, help="Begin nothing new after so long; a rerun continues."),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", min=1, help="Processes that share the work, on one GPU, too."),
+    ] = 1,
     unseen: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,8 +80,8 @@ def experiment(
     Everything is kept as it is made: a run that was stopped continues with the same command, and ends with
     status 75 when --max-seconds was not enough.
     """
-    from kster.experiments.__main__ import NOT_FINISHED
     from kster.experiments.command import Request, carry_out
+    from kster.experiments.workers import NOT_FINISHED
 
     request = Request(
         name=name,
@@ -89,6 +93,7 @@ def experiment(
         quick=quick,
         device=device,
         max_seconds=max_seconds,
+        workers=workers,
         unseen=unseen or [],
         list_data=list_data,
         pack=pack,

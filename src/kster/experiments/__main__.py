@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from kster.errors import KsterError
-
-NOT_FINISHED = 75  # the shell's "temporary failure, try again": the same command continues
+from kster.experiments.workers import NOT_FINISHED
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,6 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a small sample, minutes on a CPU")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--max-seconds", type=float, help="begin nothing new after so long")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the work")
+    parser.add_argument("--part", type=int, help="only this part of one experiment, as workers do")
     parser.add_argument("--unseen", action="append", default=[], help="a further corpus with a test split")
     parser.add_argument("--list-data", action="store_true", help="print the files it reads, and stop")
     parser.add_argument("--pack", type=Path, help="copy what it reads to a smaller data directory, and stop")

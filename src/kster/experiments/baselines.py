@@ -9,7 +9,8 @@ from pathlib import Path
 import yaml
 
 from kster.experiments.data import Slice, write_lines
-from kster.experiments.pipeline import MemorySpec, Pipeline
+from kster.experiments.engine import MemorySpec
+from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import OutOfTime, digest
 from kster.training import train

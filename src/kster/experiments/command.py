@@ -10,14 +10,18 @@ from pathlib import Path
 from kster.errors import KsterError
 from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
 from kster.experiments.preparation import PREPARATIONS, original
-from kster.experiments.run import experiment_names, needed_data, run
+from kster.experiments.run import experiment_names, needed_data, parts, run
 from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.stages import Clock, OutOfTime
+from kster.experiments.workers import Share, share_out
 
 
 @dataclass(slots=True)
 class Request:
-    """name: an experiment or "all"; model: one base model for each direction; the rest as the options say."""
+    """name: an experiment or "all"; model: one base model for each direction; the rest as the options say.
+
+    part: do nothing but this part of the one experiment, for another process that does the others.
+    """
 
     name: str
     data: Path
@@ -28,6 +32,8 @@ class Request:
     quick: bool = False
     device: str = "auto"
     max_seconds: float | None = None
+    workers: int = 1
+    part: int | None = None
     unseen: list[str] = field(default_factory=list)
     list_data: bool = False
     pack: Path | None = None
@@ -75,7 +81,11 @@ def _run(request: Request, names: list[str]) -> bool:
         raise KsterError(
             "--model is missing: the base model to experiment with; repeat it for both directions"
         )
+    if request.workers < 1:
+        raise KsterError(f"--workers is {request.workers}; accepted: at least 1")
     clock = Clock(request.max_seconds)
+    if request.workers > 1 and not _share(request, names, clock):
+        return False
     try:
         for model in request.model:
             pipeline = Pipeline(
@@ -90,12 +100,35 @@ def _run(request: Request, names: list[str]) -> bool:
             for name in names:
                 if name in PREPARATIONS:
                     PREPARATIONS[name](pipeline.corpora, request.scale)
-                run(name, pipeline, request.scale, tuple(request.unseen))
+                if request.part is None:
+                    run(name, pipeline, request.scale, tuple(request.unseen))
+                else:
+                    parts(name, request.scale, tuple(request.unseen))[request.part].do(pipeline)
             pipeline.close()
     except OutOfTime:
         print("out of time; what is finished is kept, the same command continues", file=sys.stderr)
         return False
     return True
+
+
+def _share(request: Request, names: list[str], clock: Clock) -> bool:
+    """All that can be done side by side; False when the time was over."""
+    shares: list[tuple[int, Share]] = []
+    for model in request.model:
+        for name in names:
+            if name in PREPARATIONS:  # once, before several need it
+                corpora = Corpora(request.data, LANGUAGES, made=request.made)
+                PREPARATIONS[name](corpora, request.scale)
+            for number, part in enumerate(parts(name, request.scale, tuple(request.unseen))):
+                shares.append((part.size, Share(name, number, model)))
+    common = [
+        *("--data", str(request.data), "--out", str(request.out), "--cache", str(request.cache_directory)),
+        *("--device", request.device),
+        *(["--quick"] if request.quick else []),
+        *(word for corpus in request.unseen for word in ("--unseen", corpus)),
+    ]
+    longest_first = [share for _, share in sorted(shares, key=lambda sized: -sized[0])]
+    return share_out(longest_first, common, request.workers, clock)
 
 
 def _report(request: Request, names: list[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kster.errors import KsterError
 from kster.experiments.example import EXAMPLE, example_pairs
+from kster.experiments.stages import part_of
 from kster.training.corpus import read_lines, read_parallel
 
 Pairs = list[tuple[str, str]]
@@ -122,7 +123,7 @@ def _lines(source: Path, target: Path, end: int | None) -> tuple[tuple[str, str]
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """A text file, compressed if its name says so; whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
+    part = part_of(path)
     content = "".join(line + "\n" for line in lines).encode()
     part.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
     part.replace(path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from kster.experiments.data import Slice
-from kster.experiments.online import online, online_reads
+from kster.experiments.online import online, online_parts, online_reads
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.speed import speed, speed_reads
@@ -23,6 +24,14 @@ EXTRAS: dict[str, Extra] = {
     "wsd": wsd,
     "online": online,
 }
+
+PARTS: dict[str, Callable[[Scale], list[Callable[[Pipeline], object]]]] = {
+    "kernels": lambda scale: [partial(spread, scale=scale)],
+    "pos": lambda scale: [partial(decided_words, scale=scale)],
+    "wsd": lambda scale: [partial(wsd, scale=scale)],
+    "online": online_parts,
+}
+"""What of these can be done side by side; not `speed`, which measures time."""
 
 READS: dict[str, Callable[[Scale], Iterable[Slice]]] = {
     "speed": speed_reads,

@@ -8,12 +8,15 @@ time to fit.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kster.experiments.data import Slice
+from kster.experiments.engine import Engine, MemorySpec
 from kster.experiments.example import EXAMPLE
-from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
+from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import OutOfTime, digest, read_json, write_json
 from kster.experiments.tables import DOMAINS, GENERAL, memory_slice, test_slice
@@ -27,22 +30,33 @@ SAVE_EVERY = 50  # sentences
 
 
 def online(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
-    smoother = pipeline.default_smoother()
-    cells = []
-    for domain in DOCUMENTS:
-        document = test_slice(domain, scale).at_most(scale.online)
-        base = pipeline.translate(Engine(), document)
-        cells.append(pipeline.cell("without learning", domain, document, base))
-        cells.append(pipeline.cell("learning", domain, document, _work(pipeline, document, smoother)))
-    growth = [cell for domain in GROWING for cell in _growth(pipeline, domain, smoother, scale)]
+    cells = [cell for domain in DOCUMENTS for cell in _day(pipeline, domain, scale)]
+    growth = [cell for domain in GROWING for cell in _growth(pipeline, domain, scale)]
     return {"cells": cells, "baseline": "without learning", "statistics": {"growth": growth}}
 
 
-def _growth(
-    pipeline: Pipeline, domain: str, smoother: SmootherSettings | Path, scale: Scale
-) -> list[dict[str, Any]]:
+def online_parts(scale: Scale) -> list[Callable[[Pipeline], object]]:
+    """What can be done side by side."""
+    return [
+        *(partial(_day, domain=domain, scale=scale) for domain in DOCUMENTS),
+        *(partial(_growth, domain=domain, scale=scale) for domain in GROWING),
+    ]
+
+
+def _day(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any]]:
+    document = test_slice(domain, scale).at_most(scale.online)
+    base = pipeline.translate(Engine(), document)
+    learning = _work(pipeline, document, pipeline.default_smoother())
+    return [
+        pipeline.cell("without learning", domain, document, base),
+        pipeline.cell("learning", domain, document, learning),
+    ]
+
+
+def _growth(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any]]:
     """Translations with memories of growing size, the first being none; "segments" says how many."""
     cells = []
+    smoother, scale = pipeline.default_smoother(), scale.for_figures
     tests = {"in-domain": test_slice(domain, scale), GENERAL: test_slice(GENERAL, scale)}
     for size in (0, *_sizes(pipeline, domain, scale)):
         engine = Engine()
@@ -62,7 +76,7 @@ def _sizes(pipeline: Pipeline, domain: str, scale: Scale) -> list[int]:
 
 
 def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path) -> Path:
-    """Translate the document sentence by sentence with a memory that starts empty; resumable."""
+    """The document translated sentence by sentence with a memory that starts empty."""
     settings = {
         "online": Engine(smoother=smoother).identity["smoother"],
         "test": str(document),
@@ -70,9 +84,21 @@ def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path
         "precision": str(pipeline.base.dtype),
     }
     path = pipeline.out / "translations" / pipeline.direction / f"{digest(settings)}.json.gz"
-    if path.is_file():
-        return path
-    begun = pipeline.cache / "online" / f"{digest(settings)}.json"  # the translations so far
+
+    def make() -> None:
+        lines = _work_through(pipeline, document, smoother, digest(settings))
+        write_json(path, {**settings, "lines": lines})
+        pipeline.say(f"worked through {document}, learning")
+
+    pipeline.once(path, make)
+    return path
+
+
+def _work_through(
+    pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path, name: str
+) -> list[str]:
+    """Resumable: what was translated so far is kept every few sentences."""
+    begun = pipeline.cache / "online" / f"{name}.json"  # the translations so far
     lines: list[str] = read_json(begun) if begun.is_file() else []
     pairs = pipeline.corpora.pairs(document)
     directory = begun.with_suffix(".memory")
@@ -90,10 +116,8 @@ def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path
                     raise
             lines.append(str(translator.translate([source], memory=memory, smoother=ready)[0]))
             memory.import_pairs([Pair(source, target)])
-    write_json(path, {**settings, "lines": lines})
     shutil.rmtree(directory)
-    pipeline.say(f"worked through {document}, learning")
-    return path
+    return lines
 
 
 def online_reads(scale: Scale) -> list[Slice]:

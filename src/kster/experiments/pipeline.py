@@ -9,7 +9,8 @@
 
 A stage's name is a digest of everything that decides its result, so a changed setting is a new stage and a
 rerun finds the old ones. A kill leaves a stage either whole or absent. Fits and models are made when a
-translation needs them: with `out` alone, on another machine, only what is missing is done.
+translation needs them: with `out` alone, on another machine, only what is missing is done. Each stage is made
+under a lock, so that several processes can share the work.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
 from kster.experiments.data import Corpora, Slice
-from kster.experiments.stages import Clock, digest, read_json, write_json
+from kster.experiments.engine import Engine, MemorySpec
+from kster.experiments.stages import Clock, digest, locked, part_of, read_json, write_json
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.model import BaseModel
@@ -37,44 +39,6 @@ from kster.translation import Translator
 
 IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
 KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySpec:
-    """A memory by what is in it."""
-
-    name: str
-    slices: tuple[Slice, ...]
-
-    @property
-    def identity(self) -> list[str]:
-        return [str(slice) for slice in self.slices]
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """One way to translate: a model, perhaps a memory, and how to believe it.
-
-    model: a fine-tuned model's directory; None is the base model. smoother: fixed settings (kNN-MT) or the
-    directory of a fit.
-    """
-
-    model: Path | None = None
-    memory: MemorySpec | None = None
-    smoother: SmootherSettings | Path | None = None
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        smoother: Any = self.smoother
-        if isinstance(smoother, SmootherSettings):
-            smoother = smoother.to_json()
-        elif smoother is not None:
-            smoother = f"fit {smoother.name}"
-        return {
-            "model": None if self.model is None else self.model.parent.name,
-            "memory": None if self.memory is None else self.memory.identity,
-            "smoother": smoother,
-        }
 
 
 class Pipeline:
@@ -109,9 +73,17 @@ class Pipeline:
 
     def _redeem(self, directory: Path) -> Path:
         if not directory.is_dir():
-            self.clock.check()
-            self._promised[directory]()
+            self.once(directory, self._promised[directory])
         return directory
+
+    def once(self, path: Path, make: Callable[[], None]) -> None:
+        """Make a stage's file or directory, unless it is there or another process makes it meanwhile."""
+        if path.exists():
+            return
+        with locked(self.cache / "locks" / digest(str(path))):
+            if not path.exists():
+                self.clock.check()
+                make()
 
     # Memories ----------------------------------------------------------------------------------------
 
@@ -121,8 +93,7 @@ class Pipeline:
             return self._memory[1]
         self.close()
         directory = self.cache / "memories" / f"{spec.name}-{digest(spec.identity)}"
-        if not directory.is_dir():
-            self._build(spec, directory)
+        self.once(directory, lambda: self._build(spec, directory))
         self._memory = (spec.identity, Memory.open(directory, self.base))
         return self._memory[1]
 
@@ -171,17 +142,18 @@ class Pipeline:
         def make() -> None:
             memory = self.memory(spec)
             self.say(f"fitting {directory.name}")
+            part = part_of(directory)
             report = fit(
                 self.base,
                 memory,
                 settings,
                 self.corpora.fitting_pairs(*dev),
                 caches=self.cache / "lookups" / digest(spec.identity),
+                directory=part,
             )
             self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
             write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
-            _copy(memory.directory / SMOOTHER_DIRECTORY, directory)
-            shutil.rmtree(memory.directory / SMOOTHER_DIRECTORY)
+            part.rename(directory)
 
         return self.promise(directory, make)
 
@@ -195,13 +167,14 @@ class Pipeline:
         identity = {"memory": spec.identity, "ks": ks, "dev": [str(slice) for slice in dev]}
         name = f"{spec.name}-{digest([identity, self.base.fingerprint])}.json"
         path = self.out / "tunings" / self.direction / name
-        if not path.is_file():
-            self.clock.check()
-            memory = self.memory(spec)
+
+        def make() -> None:
+            memory, pairs = self.memory(spec), self.corpora.fitting_pairs(*dev)
             self.say(f"sweeping kNN-MT's grid on {spec.name}")
-            report = tune(self.base, memory, self.corpora.fitting_pairs(*dev), ks=ks, exact_match=None)
+            report = tune(self.base, memory, pairs, ks=ks, exact_match=None, save=False)
             write_json(path, [[t.k, t.bandwidth, t.mixing_weight, t.nll] for t in report.trials])
-            shutil.rmtree(memory.directory / SMOOTHER_DIRECTORY)
+
+        self.once(path, make)
         return [Trial(*row) for row in read_json(path)]
 
     def default_smoother(self) -> SmootherSettings | Path:
@@ -240,15 +213,27 @@ class Pipeline:
             "precision": str(self.base.dtype),
         }
         path = self.out / "translations" / self.direction / f"{digest(settings)}.json.gz"
-        if not path.is_file():
-            self.clock.check()
+
+        def make() -> None:
+            self._make_ready(engine)
             began = time.monotonic()
             sources = [source for source, _ in self.corpora.pairs(test)]
             lines = self.translate_texts(engine, sources)
             seconds = round(time.monotonic() - began, 2)
-            self.say(f"translated {test} in {seconds} s: {_describe(engine)}")
+            self.say(f"translated {test} in {seconds} s: {engine}")
             write_json(path, {**settings, "seconds": seconds, "lines": lines})
+
+        self.once(path, make)
         return path
+
+    def _make_ready(self, engine: Engine) -> None:
+        """What the engine needs, so that the time it takes to make is not counted as the translation's."""
+        if engine.model is not None:
+            self.translator(engine)
+        if engine.memory is not None:
+            self.memory(engine.memory)
+        if isinstance(engine.smoother, Path):
+            self._redeem(engine.smoother)
 
     def cell(self, row: str, column: str, test: Slice, path: Path) -> dict[str, Any]:
         """One translated test set, as the report finds it."""
@@ -263,10 +248,12 @@ class Pipeline:
         """Any other result that JSON can hold, made once and kept among the small results."""
         settings = {"identity": identity, "fingerprint": self.base.fingerprint}
         path = self.out / "statistics" / self.direction / f"{kind}-{digest(settings)}.json.gz"
-        if not path.is_file():
-            self.clock.check()
+
+        def make() -> None:
             self.say(f"measuring {kind}")
             write_json(path, measure())
+
+        self.once(path, make)
         return read_json(path)
 
     def translate_texts(self, engine: Engine, sources: list[str]) -> list[str]:
@@ -288,19 +275,9 @@ def _language(code: str | None) -> str:
     return code.split("_")[0].split("-")[0].lower()
 
 
-def _describe(engine: Engine) -> str:
-    if engine.model is not None:
-        return engine.model.parent.name
-    if engine.memory is None:
-        return "base"
-    kind = f"fit {engine.smoother.name}" if isinstance(engine.smoother, Path) else "kNN-MT"
-    return f"memory {engine.memory.name}, {kind}"
-
-
 def _copy(source: Path, destination: Path) -> None:
     """Across file systems, too; the destination appears whole."""
     destination.parent.mkdir(parents=True, exist_ok=True)
-    part = destination.with_name(destination.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
+    part = part_of(destination)
     shutil.copytree(source, part)
     part.rename(destination)

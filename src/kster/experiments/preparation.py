@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kster.errors import KsterError
 from kster.experiments.data import Corpora, Slice, write_lines
 from kster.experiments.noise import disturb_lines
 from kster.experiments.scale import Scale
@@ -24,6 +25,9 @@ def prepare_noise(corpora: Corpora, scale: Scale) -> list[Path]:
     """The domains' memories once more, their English side disturbed."""
     wanted = [memory_slice(domain + NOISY, scale) for domain in DOMAINS]
     missing = [slice for slice in wanted if not corpora.has(slice)]
+    for slice in wanted:
+        if slice not in missing:
+            _require_lines(corpora, slice, len(corpora.pairs(memory_slice(original(slice).corpus, scale))))
     if missing:
         from kster.experiments.wordnet import WordNet, find_wordnet
 
@@ -35,6 +39,15 @@ def prepare_noise(corpora: Corpora, scale: Scale) -> list[Path]:
                 text = disturb_lines(lines, wordnet.synonyms) if language == "en" else lines
                 write_lines(corpora.made / slice.corpus / f"{slice.split}.{language}.xz", text)
     return []
+
+
+def _require_lines(corpora: Corpora, slice: Slice, count: int) -> None:
+    found = len(corpora.pairs(slice))
+    if found != count:
+        raise KsterError(
+            f"{corpora.files(slice)[0].parent}: {found:,} pairs, but the memory it disturbs has {count:,}; "
+            "it was made for another scale. Remove it, and it is made again"
+        )
 
 
 def prepare_contrasts(corpora: Corpora, scale: Scale) -> list[Path]:

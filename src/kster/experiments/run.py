@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
 from kster.experiments.data import Slice
-from kster.experiments.extras import EXTRAS, READS
+from kster.experiments.extras import EXTRAS, PARTS, READS
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import write_json
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import TABLES, Table
+from kster.experiments.tables import TABLES, Block
+
+WHOLE_TEST = 2_500  # lines of a test set, for want of a better guess
+FITTED_AS_LINES = 2_000  # translated in the time that a system takes to fit or to choose
+EXTRA_AS_LINES = 40_000
 
 
 def experiment_names() -> list[str]:
@@ -25,8 +32,7 @@ def result_file(out: Path, name: str, direction: str) -> Path:
 
 def run(name: str, pipeline: Pipeline, scale: Scale, unseen: tuple[str, ...] = ()) -> Path:
     """Run one experiment in the pipeline's direction; returns the file the report starts from."""
-    if name not in experiment_names():
-        raise KsterError(f"experiment {name!r} is unknown; accepted: {', '.join(experiment_names())}, all")
+    require_known(name)
     pipeline.say(f"== {name} {pipeline.direction} ({scale.name})")
     result: dict[str, Any] = {
         "experiment": name,
@@ -43,7 +49,7 @@ def run(name: str, pipeline: Pipeline, scale: Scale, unseen: tuple[str, ...] = (
     if name in TABLES:
         table = TABLES[name](scale, unseen)
         result |= {
-            "cells": _cells(table, pipeline, scale),
+            "cells": [cell for block in table.blocks for cell in _cells(pipeline, block, scale)],
             "averages": table.averages,
             "baseline": table.baseline,
         }
@@ -55,15 +61,42 @@ def run(name: str, pipeline: Pipeline, scale: Scale, unseen: tuple[str, ...] = (
     return path
 
 
-def _cells(table: Table, pipeline: Pipeline, scale: Scale) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Of an experiment; size: roughly how long it takes, in translated lines."""
+
+    do: Callable[[Pipeline], object]
+    size: int
+
+
+def parts(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[Part]:
+    """What of an experiment can be done side by side; afterwards `run` finds everything made.
+
+    None for an experiment that measures time: it must have the machine to itself.
+    """
+    require_known(name)
+    found = []
+    if name in TABLES:
+        for block in TABLES[name](scale, unseen).blocks:
+            lines = FITTED_AS_LINES + sum(test.count or WHOLE_TEST for _, test in block.tests)
+            found.append(Part(partial(_cells, block=block, scale=scale), len(block.systems) * lines))
+    found += [Part(do, EXTRA_AS_LINES) for do in (PARTS[name](scale) if name in PARTS else ())]
+    return found
+
+
+def _cells(pipeline: Pipeline, block: Block, scale: Scale) -> list[dict[str, Any]]:
     cells = []
-    for block in table.blocks:
-        for system in block.systems:
-            engine = engine_of(pipeline, system, block.setting, scale)
-            for column, test in block.tests:
-                path = pipeline.translate(engine, test)
-                cells.append(pipeline.cell(system.name, column, test, path) | {"engine": engine.identity})
+    for system in block.systems:
+        engine = engine_of(pipeline, system, block.setting, scale)
+        for column, test in block.tests:
+            path = pipeline.translate(engine, test)
+            cells.append(pipeline.cell(system.name, column, test, path) | {"engine": engine.identity})
     return cells
+
+
+def require_known(name: str) -> None:
+    if name not in experiment_names():
+        raise KsterError(f"experiment {name!r} is unknown; accepted: {', '.join(experiment_names())}, all")
 
 
 def needed_data(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[Slice]:

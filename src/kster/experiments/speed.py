@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from kster.experiments.data import Slice
-from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
+from kster.experiments.engine import Engine, MemorySpec
+from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.systems import engine_of
 from kster.experiments.tables import GENERAL, domain_setting, kster, mixed_setting, test_slice

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from kster.experiments.data import LONGEST_TO_FIT, Pairs, Slice
-from kster.experiments.pipeline import Engine, Pipeline
+from kster.experiments.engine import Engine
+from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import read_json
 from kster.experiments.systems import engine_of

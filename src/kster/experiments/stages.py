@@ -1,11 +1,18 @@
-"""What makes a run resumable: stages named by their settings, files that are whole or absent, and a clock."""
+"""What makes a run resumable, by several processes at once, too.
+
+Stages named by their settings, files that are whole or absent, a lock for each stage, and a clock.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import json
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +44,26 @@ def digest(settings: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Only one process at a time; who waited finds what the other has made. Released however it ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def part_of(path: Path) -> Path:
+    """Where a file or directory is written before it takes its place; each process has its own."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
 def write_json(path: Path, data: Any) -> None:
     """Whole or not at all; a name in .gz is compressed, always to the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     packed = path.suffix == ".gz"
     content = json.dumps(data, ensure_ascii=False, indent=None if packed else 2).encode() + b"\n"
-    part = path.with_name(f".{path.name}.part")
+    part = part_of(path)
     part.write_bytes(gzip.compress(content, mtime=0) if packed else content)
     part.replace(path)
 

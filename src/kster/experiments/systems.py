@@ -9,7 +9,8 @@ from typing import Any, Literal
 from kster.experiments.baselines import train_baseline
 from kster.experiments.bleu import corpus_bleu
 from kster.experiments.data import Slice
-from kster.experiments.pipeline import Engine, MemorySpec, Pipeline
+from kster.experiments.engine import Engine, MemorySpec
+from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import digest, read_json, write_json
 from kster.smoothing import FitSettings, SmootherSettings

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kster.experiments.data import Slice
-from kster.experiments.pipeline import MemorySpec
+from kster.experiments.engine import MemorySpec
 from kster.experiments.scale import Scale
 from kster.experiments.systems import Setting, System
 from kster.smoothing import FitSettings, SmootherSettings

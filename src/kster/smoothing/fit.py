@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,8 +66,9 @@ def fit(
     progress: Progress | None = None,
     on_point: Callable[[CurvePoint], None] | None = None,
     caches: Path | None = None,
+    directory: Path | None = None,
 ) -> FitReport:
-    """Fit the smoother of a memory and save it in `<memory>/smoother`.
+    """Fit the smoother of a memory and save it in `<memory>/smoother`, where it is used from then on.
 
     dev: (source, target) pairs to stop by; without them a share of the memory's own segments is held out.
     general: (source, target) pairs of general-domain text, from which the smoother learns when not to
@@ -72,6 +76,7 @@ def fit(
     that ships for the model's languages, if any. Not used when `general_share` is 0.
     on_point: called with every point of the learning curve as it is made.
     caches: a directory where what was force-decoded and searched is kept for other fits of this memory.
+    directory: another place to save it in, where no memory finds it.
     An earlier fit stays in use until this one is complete.
     """
     settings = settings or FitSettings()
@@ -144,7 +149,7 @@ def fit(
             "total": round(time.monotonic() - began, 2),
         },
     )
-    directory = memory.directory / SMOOTHER_DIRECTORY
+    directory = directory or memory.directory / SMOOTHER_DIRECTORY
     smoother.save(directory)
     report.save(directory)
     return report
@@ -177,9 +182,18 @@ class _Cacher:
                 cache = FitCache.load(place, self.lookup.entries)
             except KsterError:  # none yet, or of another state of the memory
                 cache = build()
-                cache.save(place, self.lookup.entries)
+                self._keep(cache, place)
         self.done += len(cache)
         return cache
+
+    def _keep(self, cache: FitCache, place: Path) -> None:
+        """Other fits of this memory may be doing the same at this moment: the place is filled at once."""
+        part = place.with_name(f".{place.name}.{os.getpid()}")
+        cache.save(part, self.lookup.entries)
+        with suppress(OSError):
+            shutil.rmtree(place, ignore_errors=True)
+            part.rename(place)
+        shutil.rmtree(part, ignore_errors=True)
 
     def _report(self, tokens: int) -> None:
         if self.progress is not None:

@@ -34,6 +34,7 @@ def tune(
     kernel: Kernel = "gaussian",
     exact_match: float | None = SAFE_KNN.exact_match,
     progress: Callable[[int], None] | None = None,
+    save: bool = True,
 ) -> TuneReport:
     """Try every combination on the development pairs; save the most likely as `<memory>/smoother/knn.json`.
 
@@ -42,6 +43,7 @@ def tune(
     bandwidths: temperatures to try, by default nine around the spread of the distances.
     exact_match: see `SmootherSettings`; None is kNN-MT as published.
     progress: called with the number of tokens looked up.
+    save: False only reports.
     """
     if kernel not in KERNELS:
         raise KsterError(f"kernel {kernel!r} is unknown; accepted: {' or '.join(KERNELS)}")
@@ -80,9 +82,10 @@ def tune(
         trials=trials,
         seconds=round(time.monotonic() - began, 2),
     )
-    directory = memory.directory / SMOOTHER_DIRECTORY
-    report.save(directory)
-    write_json(directory / KNN_FILE, best.settings(kernel, exact_match).to_json())
+    if save:
+        directory = memory.directory / SMOOTHER_DIRECTORY
+        report.save(directory)
+        write_json(directory / KNN_FILE, best.settings(kernel, exact_match).to_json())
     return report
 
 
