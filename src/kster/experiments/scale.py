@@ -10,7 +10,7 @@ from typing import Any
 class Scale:
     """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
-    figure_test: pairs of each test set for figures that compare many settings.
+    figure_test: pairs of each test set for figures that compare many settings; grid_test: for the grid.
     it_every: of how many pairs of the IT corpus its memory takes one.
     shortlist: kNN-MT settings translated to choose by BLEU.
     fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
@@ -26,6 +26,7 @@ class Scale:
     it_every: int = 5
     test: int | None = None
     figure_test: int = 1_000
+    grid_test: int = 500
     dev: int = 2_000
     dev_decoded: int = 400
     shortlist: int = 6
@@ -33,12 +34,12 @@ class Scale:
     epochs: tuple[int, ...] = (3, 10, 30)
     joint_epochs: tuple[int, ...] = (2,)
     least_steps: int = 40
-    most_steps: int = 6_000
+    most_steps: int = 2_500
     batch_tokens: int = 16_000
     online: int = 500
-    sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
+    sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
     timed: int = 512
-    repeats: int = 3
+    repeats: int = 2
     contrasts: int = 300
     tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08)
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
@@ -47,6 +48,10 @@ class Scale:
     @property
     def for_figures(self) -> Scale:
         return replace(self, test=min(self.test or self.figure_test, self.figure_test))
+
+    @property
+    def for_grid(self) -> Scale:
+        return replace(self, test=min(self.test or self.grid_test, self.grid_test))
 
 
 FULL = Scale(

@@ -13,7 +13,7 @@ from kster.experiments.engine import Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import GENERAL, domain_setting, kster, mixed_setting, test_slice
+from kster.experiments.tables import GENERAL, domain_setting, kster, memory_slice, mixed_setting, test_slice
 from kster.smoothing import SmootherSettings
 
 LEAST_MEMORY = 1_000  # segments; smaller memories cost what a small one costs
@@ -33,7 +33,7 @@ KNN = SmootherSettings(
 
 def _memories(scale: Scale) -> list[MemorySpec]:
     sizes = [size for size in scale.sizes if size >= LEAST_MEMORY] or [scale.sizes[-1]]
-    grown = [MemorySpec("it", (Slice("it", "train", size),)) for size in sizes]
+    grown = [MemorySpec("it", (memory_slice("it", scale).at_most(size),)) for size in sizes]
     return [*grown, mixed_setting(scale).memory]
 
 

@@ -166,7 +166,7 @@ def tradeoff(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         for weight in scale.tradeoff_weights
     ]
     return _mixed(
-        (base(), knn(), *grid, kster(scale, "KSTER", kernel="gaussian", start="tuned")), scale.for_figures
+        (base(), knn(), *grid, kster(scale, "KSTER", kernel="gaussian", start="tuned")), scale.for_grid
     )
 
 
