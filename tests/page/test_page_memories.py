@@ -57,6 +57,7 @@ def test_a_memory_is_made_filled_switched_off_renamed_and_deleted(page: Page, se
     made.get_by_label("German", exact=True).fill("die See")
     made.get_by_role("button", name="Add", exact=True).click()
     expect(made.get_by_role("region", name="Examples").get_by_role("listitem")).to_contain_text("die See")
+    expect(made.get_by_role("region", name="Sizes")).to_contain_text("1 example")
 
     made.get_by_text("Name, use, export, deletion").click()
     made.get_by_label("Serves translations that name no memory").uncheck()
@@ -178,6 +179,7 @@ def test_a_fit_draws_its_curve_while_it_runs_and_ends_with_a_report(
     expect(region.get_by_role("row", name="KSTER")).to_be_visible()
     expect(region.get_by_role("img")).to_have_attribute("aria-label", re.compile(r"after \d+ steps"))
     assert page.evaluate("curves.size") >= 2  # it grew while one looked
+    expect(page.get_by_role("region", name="Sizes").get_by_text("fitted", exact=True)).to_be_visible()
     result = server.http.get(f"/v1/memories/{memory}/jobs").json()[0]["result"]
     expect(region.get_by_role("row", name="KSTER")).to_contain_text(f"{result['dev']['kster']:.3f}")
     expect(region.get_by_role("row", name="Base model")).to_contain_text(f"{result['dev']['base']:.3f}")

@@ -17,6 +17,7 @@ from running import RunningServer
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
 from kster.server.documents import SUFFIXES, open_document
+from kster.server.file_translation import portions
 from tiny import ENGLISH, GERMAN
 
 XLIFF = f"""<?xml version="1.0"?>
@@ -65,6 +66,14 @@ def translate_file(server: RunningServer, name: str, content: bytes, source: str
 def test_a_text_file_keeps_its_lines(server: RunningServer) -> None:
     content = f"{ENGLISH[0]}\r\n\r\n  {ENGLISH[1]}\n".encode("utf-16")
     assert translate_file(server, "notes.txt", content).decode() == f"{GERMAN[0]}\r\n\r\n  {GERMAN[1]}\n"
+
+
+def test_a_file_is_translated_in_portions_that_are_done_in_time() -> None:
+    pieces = ["a" * 1_000] * 10 + ["b" * 9_000] + ["c"] * 100
+    cut = list(portions(pieces))
+    assert [piece for portion in cut for piece in portion] == pieces
+    assert [len(portion) for portion in cut] == [4, 4, 2, 1, 32, 32, 32, 4]
+    assert list(portions([])) == []
 
 
 def test_the_language_of_a_file_is_detected(server: RunningServer) -> None:

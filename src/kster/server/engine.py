@@ -94,22 +94,25 @@ class Engine:
         method: Method | None = None,
         n_best: int = 1,
         explain: bool = False,
+        patience: float = 1.0,
     ) -> list[Translation]:
-        """Translate texts, together with whatever other clients ask for in these milliseconds."""
+        """Translate texts, together with whatever other clients ask for in these milliseconds.
+
+        patience: how many times `timeout_seconds` it may take.
+        """
         method = method or ("kster" if memories else "base")
         used = tuple(memories) if method != "base" else ()
         work = Work(used, method, max(self.settings.beam, n_best), n_best, explain)
         futures = [asyncio.wrap_future(future) for future in served.batcher.submit(work, texts)]
         self.metrics.characters.inc(sum(map(len, texts)))
+        seconds = self.settings.timeout_seconds * patience
         try:
-            async with asyncio.timeout(self.settings.timeout_seconds):
+            async with asyncio.timeout(seconds):
                 return list(await asyncio.gather(*futures))
         except TimeoutError:
             for future in futures:
                 future.cancel()
-            raise TooSlow(
-                f"not done within {self.settings.timeout_seconds:g} s; send less text at once, or try again"
-            ) from None
+            raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
 
     def require_size(self, texts: Sequence[str]) -> None:
         """Raises when a request has more text than is allowed."""

@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -28,7 +29,8 @@ router = APIRouter(tags=["LibreTranslate"])
 DOWNLOADS = "downloads"
 KEPT_SECONDS = 3600
 MAX_CHARACTERS = 2_000_000  # of one file
-AT_ONCE = 128  # pieces translated in one go: others' requests come in between
+PIECES_AT_ONCE = 32  # others' requests come in between
+CHARACTERS_AT_ONCE = 4_000  # a fraction of `timeout_seconds` on two cores
 DETECTED_BY = 50  # pieces looked at for `auto`
 
 
@@ -56,9 +58,9 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
 
     async def translations(pieces: list[str]) -> list[str]:
         new = [piece for piece in dict.fromkeys(pieces) if piece not in known]
-        for start in range(0, len(new), AT_ONCE):
-            some = new[start : start + AT_ONCE]
-            results = await engine.translate(served, some, memories)
+        for some in portions(new):
+            patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one piece may be long
+            results = await engine.translate(served, some, memories, patience=patience)
             known.update({piece: result.text for piece, result in zip(some, results, strict=True)})
         return [known[piece] for piece in pieces]
 
@@ -67,6 +69,20 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
     translated = await asyncio.to_thread(document.with_translations, first, more)
     path = await asyncio.to_thread(_keep, engine, name, target, translated)
     return {"translatedFileUrl": str(request.base_url) + f"download_file/{path.name}"}
+
+
+def portions(pieces: list[str]) -> Iterator[list[str]]:
+    """Pieces in order, as many together as are translated in good time; a long one alone."""
+    portion: list[str] = []
+    size = 0
+    for piece in pieces:
+        if portion and (len(portion) == PIECES_AT_ONCE or size + len(piece) > CHARACTERS_AT_ONCE):
+            yield portion
+            portion, size = [], 0
+        portion.append(piece)
+        size += len(piece)
+    if portion:
+        yield portion
 
 
 @router.get("/download_file/{name}")

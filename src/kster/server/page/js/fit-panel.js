@@ -9,8 +9,8 @@ import { followJob, isOver } from "./jobs.js";
 import { examplesChanged } from "./memories.js";
 import { attempt, notify } from "./notices.js";
 
-/** jobs: the memory's latest. */
-export function fitPanel(memory, pair, jobs) {
+/** jobs: the memory's latest; fitted: called when a fit is done. */
+export function fitPanel(memory, pair, jobs, fitted) {
   const running = jobs.find((job) => job.kind === "fit" && job.pair === pair && !isOver(job));
   const report = element("div", { class: "stack" });
 
@@ -25,6 +25,7 @@ export function fitPanel(memory, pair, jobs) {
     if (over.state !== "done") return;
     notify(`${memory.name} is fitted.`);
     await Promise.all([showReport(), examplesChanged()]);
+    await fitted();
   };
   const form = fitForm(memory, pair, watch, (text) =>
     report.replaceChildren(element("p", { class: "wrong", role: "alert" }, text)),

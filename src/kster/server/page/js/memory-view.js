@@ -20,13 +20,13 @@ export async function memoryView(id) {
   const first = partOf(memory, pairName()) || !memory.pairs.length ? pairName() : memory.pairs[0].pair;
 
   const show = (pair) => {
-    const segments = segmentsPanel(memory, pair);
+    const segments = segmentsPanel(memory, pair, refreshFacts);
     const imported = importPanel(memory, pair, jobs, async () => {
       await examplesChanged();
       segments.reload();
       await refreshFacts();
     });
-    const fit = fitPanel(memory, pair, jobs);
+    const fit = fitPanel(memory, pair, jobs, refreshFacts);
     place.replaceChildren(...(memory.writable ? [imported, fit] : [fit]), segments.panel);
   };
 

@@ -9,8 +9,8 @@ import { pairInfo } from "./state.js";
 
 const PAGE = 20;
 
-/** {panel, reload} */
-export function segmentsPanel(memory, pair) {
+/** {panel, reload}; changed: called when an example was added or removed. */
+export function segmentsPanel(memory, pair, changed) {
   const { source, target, source_name: from, target_name: into } = pairInfo(pair);
   const list = element("ul", { class: "segment-list" });
   const total = element("p", { class: "soft tiny", role: "status" });
@@ -46,6 +46,11 @@ export function segmentsPanel(memory, pair) {
     }
   }
 
+  const renew = () => {
+    load(0);
+    attempt(changed);
+  };
+
   function line(segment) {
     const address = `#/memory/${memory.id}/${pair}/${segment.id}`;
     const item = element(
@@ -72,7 +77,7 @@ export function segmentsPanel(memory, pair) {
               type: "button",
               class: "button quiet small",
               "aria-label": `Delete ${segment.source}`,
-              click: () => removeSegment(memory, pair, segment, () => load(0)),
+              click: () => removeSegment(memory, pair, segment, renew),
             },
             "Delete",
           ),
@@ -86,7 +91,7 @@ export function segmentsPanel(memory, pair) {
     "section",
     { class: "panel", "aria-label": "Examples" },
     element("h3", {}, "Examples"),
-    memory.writable && addForm(memory, pair, from, into, () => load(0)),
+    memory.writable && addForm(memory, pair, from, into, renew),
     element("label", { class: "unseen", for: "segment-search" }, "Search examples"),
     search,
     total,
