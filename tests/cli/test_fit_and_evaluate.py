@@ -134,6 +134,8 @@ def test_mistakes_are_one_line(
     short = write_lines(tmp_path / "short", ["one line"])
     fitting = ("fit", filled_memory)
     assert kster(*fitting, "--kernel", "box").is_mistake("laplacian")
+    for k in (0, 100_000):
+        assert kster(*fitting, "--k", k).is_mistake("Invalid value for '--k'")
     assert kster(*fitting, "--dropout", "all").is_mistake("accepted: nearest, provenance, none")
     assert kster(*fitting, "--keep-rate", 2).is_mistake("keep_rate")
     assert kster(*fitting, "--dev-source", source).is_mistake("belong together")
@@ -141,7 +143,7 @@ def test_mistakes_are_one_line(
     assert kster(*fitting, "--dev-source", source, "--dev-target", tmp_path / "no").is_mistake("no such file")
     assert kster("tune", filled_memory, "--kernel", "box").is_mistake("accepted: ")
     evaluating = ("evaluate", "--memory", filled_memory, "--source", source, "--reference")
-    assert kster(*evaluating, short).is_mistake("short has 1 lines")
+    assert kster(*evaluating, short).is_mistake("short has 1 line,")
     assert kster(*evaluating, tmp_path / "no").is_mistake("no such file")
     assert kster(*evaluating, target, "--methods", "base,best").is_mistake("best is no method")
     assert kster(*evaluating, target, "--tokenize", "x", "--methods", "base").is_mistake("accepted: ")

@@ -43,6 +43,16 @@ def test_a_bug_keeps_its_traceback(kster: Call, tmp_path: Path, monkeypatch: pyt
         kster("memory", "list", tmp_path)
 
 
+def test_too_little_memory_is_no_bug(kster: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(directory: Path) -> None:
+        import torch
+
+        torch.empty(1 << 55)
+
+    monkeypatch.setattr("kster.cli.memory_commands.open_memory", fill)
+    assert kster("memory", "list", tmp_path).is_mistake("not enough memory")
+
+
 def test_what_the_operating_system_refuses_is_a_mistake(
     kster: Call, filled_memory: Path, tmp_path: Path
 ) -> None:

@@ -49,11 +49,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_GONE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except (MemoryError, RuntimeError) as error:
+        if not _is_lack_of_memory(error):
+            raise
+        return _complain(
+            "not enough memory; a smaller batch, a narrower beam or a smaller k needs less"
+        )
     except OSError as error:
         if error.errno not in _USER_ERRNO:
             raise
         where = f"{error.filename}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror}")
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """torch says it in words: "can't allocate memory" on a CPU, "out of memory" on a GPU."""
+    words = str(error)
+    return isinstance(error, MemoryError) or "allocate memory" in words or "out of memory" in words
 
 
 def _complain(message: str) -> int:

@@ -46,7 +46,8 @@ def fit(
         bool, typer.Option("--paper", help="Start from the paper's recipe instead of these defaults.")
     ] = False,
     k: Annotated[
-        int | None, typer.Option("--k", help="Examples looked up for a word.", show_default="16")
+        int | None,
+        typer.Option("--k", min=1, max=1024, help="Examples looked up for a word.", show_default="16"),
     ] = None,
     features: Annotated[
         str | None,
