@@ -223,6 +223,8 @@ def test_mistakes_are_named(
         translator.translate("one text")
     with pytest.raises(TypeError, match="list of strings"):
         translator.score("one text", "ein Text")
+    with pytest.raises(TypeError, match=r"list of strings; texts\[1\] is NoneType"):
+        translator.translate(["one text", None])  # type: ignore[list-item]
     network = BaseModel.load(taught_marian)
     with torch.no_grad():
         network.network.get_decoder().layers[-1].fc2.bias += 1

@@ -255,6 +255,9 @@ class _Settings:
 def _require_list(texts: Sequence[str]) -> None:
     if isinstance(texts, str):  # which is a sequence of strings, too
         raise TypeError("texts is a list of strings; for one text pass [text]")
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts is a list of strings; texts[{i}] is {type(text).__name__}")
 
 
 def _without_surrogates(text: str) -> str:
