@@ -94,14 +94,16 @@ def learn(translator: Translator) -> None:
     dev = fitted.dev
     console.print(
         f"fitted KSTER in {fitted.seconds['total']:.0f} s; loss a token on unseen segments: "
-        f"base {dev.base:.2f}, kNN-MT {dev.knn:.2f}, KSTER [bold]{dev.kster:.2f}[/]"
+        f"base {dev.base:.2f}, kNN-MT {dev.knn:.2f}, KSTER [bold]{dev.kster:.2f}[/]",
+        soft_wrap=True,
     )
 
 
 def translate(
     translator: Translator, sources: list[str], method: Method, name: str | None = None
 ) -> list[Translation]:
-    with Progress(console=console, transient=True) as progress:
+    # Where nobody watches a bar would only leave an empty line.
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(NAMES[name or method], total=len(sources))
         return translator.translate(
             sources, method=method, progress=lambda done: progress.update(task, completed=done)
@@ -143,8 +145,8 @@ def show_change(translator: Translator, before: str, adapted: Translation, refer
     words = [word for word in words_of([t.token for t in tokens], end) if word.text != "⏎"]
     kept = before.split()
     changed = changed_words(kept, [word.text for word in words])
-    console.print(f"[dim]source[/]   {adapted.source}")
-    console.print(f"[dim]base[/]     {before}")
+    console.print(f"[dim]source[/]   {adapted.source}", soft_wrap=True)
+    console.print(f"[dim]base[/]     {before}", soft_wrap=True)
     line = Text("KSTER    ", style="dim")
     learned: dict[str, str] = {}
     for i, word in enumerate(words):
@@ -156,9 +158,10 @@ def show_change(translator: Translator, before: str, adapted: Translation, refer
         if from_memory and len(word.text) > 3:  # articles and the like teach nobody anything
             teachers = [e for e in decided.examples if e.token == decided.token]
             best = max(teachers, key=lambda example: example.weight)
-            learned.setdefault(f"#{best.segment} {best.source} → {best.target}", word.text)
-    console.print(line)
-    console.print(f"[dim]wanted[/]   {reference}")
+            segment = f"#{best.segment} {best.source} → {best.target}"
+            learned[segment] = max(learned.get(segment, ""), word.text, key=len)  # the one that says most
+    console.print(line, soft_wrap=True)
+    console.print(f"[dim]wanted[/]   {reference}", soft_wrap=True)
     for segment, word in list(learned.items())[:3]:
         console.print(f"         [green]{word}[/] [dim]learned from {segment}[/]", soft_wrap=True)
     console.print()
@@ -177,12 +180,12 @@ def correct_one(translator: Translator) -> None:
     added = translator.memory.add(source, target, origin="correction")
     after = translator.translate([source, *NEXT])
     console.rule("[bold]one correction, used by the next sentence")
-    console.print(f"[dim]source[/]     {source}\n[dim]KSTER[/]      {before[0]}")
-    console.print(f"[dim]corrected[/]  [green]{target}[/]  [dim](segment {added.id}, learned at once)[/]\n")
+    console.print(f"[dim]source[/]     {source}\n[dim]KSTER[/]      {before[0]}", soft_wrap=True)
+    learned = f"[dim](segment {added.id}, learned at once)[/]"
+    console.print(f"[dim]corrected[/]  [green]{target}[/]  {learned}\n", soft_wrap=True)
     for text, old, new in zip(NEXT, before[1:], after[1:], strict=True):
-        console.print(
-            f"[dim]next[/]       {text}\n[dim]before[/]     {old}\n[dim]now[/]        [green]{new}[/]\n"
-        )
+        lines = f"[dim]next[/]       {text}\n[dim]before[/]     {old}\n[dim]now[/]        [green]{new}[/]\n"
+        console.print(lines, soft_wrap=True)
 
 
 def show_next(seconds: float) -> None:
