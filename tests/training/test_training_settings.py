@@ -117,6 +117,15 @@ def test_an_override_that_fits_nowhere_is_refused(config: Any) -> None:
         load_settings(config(), {"corpora.9.weight": 1})
     with pytest.raises(KsterError, match="expected KEY=VALUE"):
         parse_overrides(["training.steps"])
+    with pytest.raises(KsterError, match=r"--set training\.betas=\[: '\[' is not valid YAML"):
+        parse_overrides(["training.betas=["])
+
+
+def test_numbers_with_an_exponent_are_numbers(config: Any) -> None:
+    overrides = parse_overrides(["training.learning_rate=1e-3", "training.betas=[9e-1, 0.98]"])
+    settings = load_settings(config(), overrides)
+    assert settings.training.learning_rate == 0.001
+    assert settings.training.betas == (0.9, 0.98)
 
 
 def test_an_unset_environment_variable_is_named(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,10 @@ def parse_overrides(items: list[str]) -> dict[str, Any]:
         key, equals, value = item.partition("=")
         if not equals or not key:
             raise KsterError(f"--set {item}: expected KEY=VALUE")
-        overrides[key] = yaml.safe_load(value)
+        try:
+            overrides[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise KsterError(f"--set {item}: {value!r} is not valid YAML") from error
     return overrides
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import types
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -12,6 +13,7 @@ from kster.errors import KsterError
 
 T = TypeVar("T")
 
+_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")  # 1e-3, which PyYAML takes for text
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "nothing"}
 
 
@@ -39,6 +41,8 @@ def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> 
 def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return read_dataclass(hint, value if value is not None else {}, file=file, key=key)  # type: ignore[arg-type]
+    if hint is float and isinstance(value, str) and _EXPONENT.fullmatch(value):
+        return float(value)
     origin = get_origin(hint)
     if origin is tuple:
         if not isinstance(value, list | tuple):
