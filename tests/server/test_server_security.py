@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -316,8 +317,12 @@ def test_what_json_can_say_and_nobody_can_use_is_a_mistake_of_the_client(
 
 def test_every_answer_has_a_request_id_that_is_in_the_log(server: RunningServer) -> None:
     id = server.http.get("/health").headers["x-request-id"]
-    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    (line,) = [line for line in lines if line.get("request_id") == id]
+    deadline = time.monotonic() + 10
+    found: list[dict[str, object]] = []
+    while not found and time.monotonic() < deadline:  # the line is written when the answer is on its way
+        lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.endswith("}")]
+        found = [line for line in lines if line.get("request_id") == id]
+    (line,) = found
     assert (line["path"], line["status"], line["level"]) == ("/health", 200, "info")
 
 
