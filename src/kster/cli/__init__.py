@@ -52,9 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MemoryError, RuntimeError) as error:
         if not _is_lack_of_memory(error):
             raise
-        return _complain(
-            "not enough memory; a smaller batch, a narrower beam or a smaller k needs less"
-        )
+        return _complain("not enough memory; a smaller batch, a narrower beam or a smaller k needs less")
     except OSError as error:
         if error.errno not in _USER_ERRNO:
             raise
