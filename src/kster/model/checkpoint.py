@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,11 +15,10 @@ from kster.errors import KsterError
 from kster.model.family import Family, family_of, require_supported
 from kster.model.fingerprint import fingerprint_of
 from kster.model.forcing import ForcedSentence, force_decode
+from kster.model.loading import load_network, load_tokenizer, model_type_of, read_config
 from kster.model.marian_tokens import MarianTokens
 
 transformers.logging.disable_progress_bar()
-
-NO_LIMIT = 10**9
 
 
 class BaseModel:
@@ -80,23 +78,12 @@ class BaseModel:
         directory = _resolve(str(name))
         place = _choose_device(device)
         dtype = dtype or (torch.float16 if place.type == "cuda" else torch.float32)
-        require_supported(_model_type(directory), str(name))
-        config = transformers.AutoConfig.from_pretrained(directory)
-        # Length is checked here, by `max_length`: the tokenizer's own limit would only print warnings.
-        # A "</s>" in somebody's text is text, not the end of a sentence.
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            directory, model_max_length=NO_LIMIT, split_special_tokens=True
-        )
+        require_supported(model_type_of(directory), str(name))
+        config = read_config(directory)
+        tokenizer = load_tokenizer(directory, config)
         source, target = _languages(tokenizer, source_lang, target_lang)
         family = family_of(config, tokenizer, source, target)
-        if not any(directory.glob("*.safetensors")):
-            raise KsterError(
-                f"{name}: no .safetensors weights there; pickled weights are never loaded. Convert once with "
-                "`AutoModelForSeq2SeqLM.from_pretrained(…).save_pretrained(…)` in an environment you trust"
-            )
-        network = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-            directory, dtype=dtype, use_safetensors=True, attn_implementation="sdpa"
-        )
+        network = load_network(directory, dtype)
         network = network.to(place).eval().requires_grad_(False)
         if network.device.type == "cuda":
             # cuDNN plans attention anew for every shape, 15 ms each; sentences come in hundreds of shapes.
@@ -200,18 +187,6 @@ def _resolve(name: str) -> Path:
         raise KsterError(
             f"{name}: neither a directory nor a model that could be fetched ({reason})"
         ) from error
-
-
-def _model_type(directory: Path) -> str:
-    """The architecture a checkpoint names, read before anything is built from it."""
-    path = directory / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise KsterError(f"{path}: cannot be read as JSON ({error})") from error
-    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise KsterError(f"{path}: names no model_type; is this a Hugging Face model?")
-    return config["model_type"]
 
 
 def _choose_device(device: str | torch.device) -> torch.device:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 import transformers
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.model.loading import load_network, read_config, require_weights
 from kster.training.network import Layout, check_trainable
 from kster.training.settings import ExportSettings, NetworkSettings, OptimisationSettings
 from kster.training.vocabulary import Vocabulary
@@ -50,42 +52,31 @@ def check_init(path: Path, max_tokens: int) -> None:
     """Refuse, before any work is done, a directory that cannot be fine-tuned."""
     if not (path / "config.json").is_file():
         raise KsterError(f"init: {path} is not a Hugging Face model directory (no config.json)")
-    try:
-        config = transformers.AutoConfig.from_pretrained(path)
-    except (OSError, ValueError) as error:
-        raise KsterError(f"init: {path / 'config.json'} cannot be read ({_first_line(error)})") from error
+    with _of_init():
+        config = read_config(path)
     check_trainable(config, str(path), max_tokens)
-    weights = sorted(path.glob("*.safetensors"))
-    if not weights:
-        raise KsterError(f"init: {path} has no .safetensors weights; pickled weights are never loaded")
-    for file in weights:
-        try:
-            with safe_open(file, "pt"):  # reads what is in it, and whether all of that is there
-                pass
-        except (SafetensorError, OSError) as error:
-            raise KsterError(f"init: {file} is damaged or cut short ({_first_line(error)})") from error
+    with _of_init():
+        require_weights(path)
 
 
 def load_init(
     path: Path, training: OptimisationSettings
 ) -> tuple[transformers.MarianConfig, dict[str, Tensor], Tensor]:
     """(config, state, final logits bias) of a checkpoint to fine-tune, in float32 on the CPU."""
-    try:
-        network, found = transformers.MarianMTModel.from_pretrained(
-            path, use_safetensors=True, dtype=torch.float32, output_loading_info=True
-        )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise KsterError(f"init: the weights in {path} cannot be loaded ({_first_line(error)})") from error
-    if missing := sorted(found["missing_keys"]):  # transformers would make them up
-        named = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
-        raise KsterError(f"init: the weights in {path} lack {named}")
+    with _of_init():
+        network = load_network(path, torch.float32)
     config = network.config
     config.dropout, config.attention_dropout = training.dropout, training.attention_dropout
     return config, network.state_dict(), network.final_logits_bias[0].clone()
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+@contextmanager
+def _of_init() -> Iterator[None]:
+    """Say which key of the recipe named the checkpoint."""
+    try:
+        yield
+    except KsterError as error:
+        raise KsterError(f"init: {error}") from error
 
 
 def build(
