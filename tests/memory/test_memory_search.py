@@ -235,8 +235,10 @@ def test_searching_in_inference_mode_does_not_spoil_later_adds(memory: Memory, s
 def test_no_queries_and_wrong_questions(memory: Memory, speller: Speller) -> None:
     memory.add("tree", "Baum")
     assert memory.search(torch.zeros(0, 16), 3).keys.shape == (0, 3, 16)
-    with pytest.raises(KsterError, match="k = 0"):
-        memory.search(speller.query("tree"), 0)
+    for k in (0, 4_097, 2.0):
+        with pytest.raises(KsterError, match=f"k = {k}: the number of neighbours must be from 1 to 4,096"):
+            memory.search(speller.query("tree"), k)  # type: ignore[arg-type]
+    assert memory.search(speller.query("tree"), 4_096).ids.shape == (1, 4_096)
     with pytest.raises(ValueError, match=r"\(n, 16\)"):
         memory.search(torch.zeros(1, 17), 3)
 

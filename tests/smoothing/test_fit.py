@@ -14,6 +14,7 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.model import BaseModel
+from kster.limits import LARGEST_K, LARGEST_SEARCH
 from kster.smoothing import FitSettings, Smoother, fit
 from kster.smoothing.fit import over_fetch
 from smoothing.conftest import make_pairs
@@ -168,6 +169,7 @@ def test_with_nothing_to_learn_it_points_to_tune() -> None:
 
 def test_enough_neighbours_are_fetched_for_the_papers_dropout() -> None:
     assert over_fetch(16) >= 17
+    assert over_fetch(LARGEST_K) <= LARGEST_SEARCH
 
 
 def test_a_second_fit_reads_what_the_first_looked_up(

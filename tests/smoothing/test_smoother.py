@@ -180,8 +180,10 @@ def test_save_and_load_give_the_same_smoother(chosen: dict[str, Any], tmp_path: 
     [
         ("kernel", "cosine", "gaussian or laplacian"),
         ("features", "all", "paper or confidence"),
-        ("k", 0, "at least 1"),
-        ("k", True, "at least 1"),
+        ("k", 0, "a whole number from 1 to 1,024"),
+        ("k", True, "from 1 to 1,024"),
+        ("k", 1025, "from 1 to 1,024"),
+        ("k", 2.0, "from 1 to 1,024"),
         ("dimension", None, "length of the model's keys"),
         ("bandwidth", -1.0, "above 0"),
         ("bandwidth", float("nan"), "above 0"),

@@ -71,7 +71,8 @@ def test_without_development_pairs_the_memory_is_searched_as_if_a_segment_were_n
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"ks": (0,)}, "at least 1"),
+        ({"ks": (0,)}, "each from 1 to 1,024"),
+        ({"ks": (8, 1025)}, "each from 1 to 1,024"),
         ({"ks": ()}, "at least one"),
         ({"bandwidths": (-1.0,)}, "above 0"),
         ({"mixing_weights": (1.0,)}, "from 0 to 0.999999"),

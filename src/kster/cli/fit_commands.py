@@ -12,6 +12,7 @@ from kster.cli.options import Device, Directory, Json, Model
 from kster.cli.output import emit, emit_json, facts, note
 from kster.cli.progress import progress_bar, progress_bars
 from kster.errors import KsterError
+from kster.limits import LARGEST_K
 
 if TYPE_CHECKING:
     from kster.smoothing import FitReport
@@ -47,7 +48,7 @@ def fit(
     ] = False,
     k: Annotated[
         int | None,
-        typer.Option("--k", min=1, max=1024, help="Examples looked up for a word.", show_default="16"),
+        typer.Option("--k", min=1, max=LARGEST_K, help="Examples looked up for a word.", show_default="16"),
     ] = None,
     features: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kster.errors import KsterError
 from kster.formats import Pair, write_pairs
+from kster.limits import LARGEST_SEARCH
 from kster.memory.checking import problems_of
 from kster.memory.description import Description
 from kster.memory.entries import (
@@ -21,6 +22,7 @@ from kster.memory.entries import (
     segment_ids_of,
     target_groups_of,
 )
+from kster.memory.index import Index
 from kster.memory.neighbours import Neighbours
 from kster.memory.reader import Reader
 from kster.memory.report import MemoryInfo, bytes_under, fit_status, since_fit
@@ -53,9 +55,13 @@ class ReadableMemory:
         """
         if queries.dim() != 2 or queries.shape[1] != self.dimension:
             raise ValueError(f"queries are {tuple(queries.shape)}; this memory takes (n, {self.dimension})")
-        if k < 1:
-            raise KsterError(f"k = {k}: the number of neighbours must be at least 1")
+        if not isinstance(k, int) or not 1 <= k <= LARGEST_SEARCH:
+            raise KsterError(f"k = {k!r}: the number of neighbours must be from 1 to {LARGEST_SEARCH:,}")
         return self._reader.search(queries.detach(), k)
+
+    def index_on(self, device: torch.device) -> Index | None:
+        """What `search` uses for queries on this device: the same object until the memory changes."""
+        return self._reader.index_on(device)
 
     def build_index(self) -> None:
         """Make searches on the CPU as fast as they get, now; without this, they begin to do so on their own.

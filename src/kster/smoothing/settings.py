@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from kster.errors import KsterError
+from kster.limits import LARGEST_K
 from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
 
 Features = Literal["paper", "confidence"]
@@ -52,7 +53,8 @@ class SmootherSettings:
         _one_of("features", self.features, FEATURES)
         for name in ("learn_bandwidth", "learn_weight", "relative"):
             _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
-        _check(_is_int(self.k) and self.k >= 1, "k", self.k, "a whole number of at least 1")
+        valid = _is_int(self.k) and 1 <= self.k <= LARGEST_K
+        _check(valid, "k", self.k, f"a whole number from 1 to {LARGEST_K:,}")
         if self.learned or self.dimension is not None:
             valid = _is_int(self.dimension) and (self.dimension or 0) >= 1
             _check(valid, "dimension", self.dimension, "the length of the model's keys, at least 1")

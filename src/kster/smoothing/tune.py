@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
+from kster.limits import LARGEST_K
 from kster.smoothing.defaults import KNN_FILE, SAFE_KNN, SMOOTHER_DIRECTORY
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.kernels import KERNELS, Kernel
@@ -47,9 +48,10 @@ def tune(
     """
     if kernel not in KERNELS:
         raise KsterError(f"kernel {kernel!r} is unknown; accepted: {' or '.join(KERNELS)}")
-    if not ks or min(ks) < 1:
+    if not ks or min(ks) < 1 or max(ks) > LARGEST_K:
         raise KsterError(
-            f"the numbers of neighbours to try are {list(ks)}; accepted: at least one, each at least 1"
+            f"the numbers of neighbours to try are {list(ks)}; accepted: at least one, each from 1 to "
+            f"{LARGEST_K:,}"
         )
     began = time.monotonic()
     entries = memory.entries()
