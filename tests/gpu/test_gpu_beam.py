@@ -11,10 +11,10 @@ import torch
 
 from by_transformers import TIE, generated, shuffled_sentences
 from kster import BaseModel, Memory, MemoryGroup, Pair
-from kster.model.step import StepDecoder
+from kster.model.step import Predict, StepDecoder
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings
-from kster.translation.beam import Predict, beam_search, extend, open_beams
-from kster.translation.predictor import base_predictor, smoothed_predictor
+from kster.translation.beam import beam_search, extend, open_beams
+from kster.translation.predictor import SmoothedPredictor, base_predictor
 from tiny import ENGLISH, GERMAN
 
 pytestmark = pytest.mark.gpu
@@ -91,13 +91,13 @@ def test_no_step_waits_for_the_gpu(
     if kind == "base":
         predict = base_predictor
     elif kind == "knn":
-        predict = smoothed_predictor(memory, fixed)
+        predict = SmoothedPredictor(memory, fixed)
     elif kind == "two memories":
         second = Memory.create(tmp_path / "second", model)
         second.add("the sea is old", "alt ist das Meer")
-        predict = smoothed_predictor(MemoryGroup([memory, second]), fixed)
+        predict = SmoothedPredictor(MemoryGroup([memory, second]), fixed)
     else:
-        predict = smoothed_predictor(memory, learned(model, kind.partition(", ")[2]))
+        predict = SmoothedPredictor(memory, learned(model, kind.partition(", ")[2]))
     decoder = StepDecoder(model)
     sources = model.tokenise_source(ENGLISH)
     limits = [LIMIT] * len(sources)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
 
 from by_transformers import shuffled_sentences
+from kster import Memory, Pair, Translator
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.predictor import base_predictor
+from tiny import ENGLISH, GERMAN
 
 pytestmark = pytest.mark.gpu
 
@@ -110,3 +113,27 @@ def test_an_operation_that_cannot_be_recorded_does_not_spoil_the_state(
     texts = shuffled_sentences(20)
     assert translate(recorded, texts) == translate(plain, texts)
     assert recorded.states.graphs == 0
+
+
+@pytest.mark.parametrize("method", ["knn", "kster"])
+def test_searching_and_mixing_are_recorded_with_the_step(
+    method: str, model: BaseModel, device: torch.device, tmp_path: Path
+) -> None:
+    """And a memory that changes is searched as it is, not as it was recorded."""
+    recorded, plain = Translator(model), Translator(model)
+    recorded.decoder, plain.decoder = StepDecoder(model, static=True), without_graphs(model)
+    texts = shuffled_sentences(40)
+
+    def translate(translator: Translator, lines: list[str]) -> list[str]:
+        found = translator.translate(lines, memory=memory, method=method)  # type: ignore[arg-type]
+        return [str(translation) for translation in found]
+
+    with Memory.create(tmp_path / "memory", model) as memory:
+        for i, (source, target) in enumerate(zip(ENGLISH, GERMAN, strict=True)):
+            memory.add_many([Pair(source, target), Pair(f"{source} {source}", f"{target} {i}")])
+            for lines in (texts, texts[:3], [source], [source]):
+                assert translate(recorded, lines) == translate(plain, lines)
+        memory.remove([segment.id for segment in memory.segments()][:4])
+        assert translate(recorded, texts) == translate(plain, texts)
+    assert plain.decoder.states.graphs == 0
+    assert recorded.decoder.states.graphs >= (3 if device.type == "cuda" else 0)

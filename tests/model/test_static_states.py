@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from by_transformers import shuffled_sentences
+from kster import Memory, Pair, Translator
 from kster.model import BaseModel
 from kster.model import state as states
 from kster.model.state import Shape
 from kster.model.step import StepDecoder
 from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.predictor import base_predictor
+from tiny import ENGLISH, GERMAN
 
 LIMIT = 24
 
@@ -107,3 +109,24 @@ def test_an_interrupted_batch_leaves_nothing_behind(taught_marian: Path) -> None
             limits=[LIMIT] * 6,
         )
     assert_alike(translate(decoder, texts), expected)
+
+
+@pytest.mark.parametrize("method", ["knn", "kster"])
+def test_static_states_search_a_memory_as_it_is_now(model: BaseModel, tmp_path: Path, method: str) -> None:
+    plain, static = Translator(model), Translator(model)
+    plain.decoder, static.decoder = StepDecoder(model, static=False), StepDecoder(model, static=True)
+    texts = [*shuffled_sentences(9), *ENGLISH[:3]]
+    with Memory.create(tmp_path / "memory", model) as memory:
+
+        def same() -> bool:
+            found = [
+                [str(t) for t in translator.translate(texts, memory=memory, method=method)]  # type: ignore[arg-type]
+                for translator in (plain, static)
+            ]
+            return found[0] == found[1]
+
+        assert same()  # an empty one
+        memory.add_many([Pair(s, t) for s, t in zip(ENGLISH, reversed(GERMAN), strict=True)])
+        assert same()
+        memory.remove([segment.id for segment in memory.segments()][:2])
+        assert same()

@@ -42,13 +42,19 @@ class Reader:
         return self._current().snapshot
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
-        view = self._current()
-        if view.snapshot.live_count == 0:
+        index = self.index_on(queries.device)
+        if index is None:
             return Neighbours.missing(len(queries), k, queries.shape[1], queries.device)
-        index = view.indexes.get(queries.device) or self._build(queries.device)
         if index.outdated:
             self._builder.start(index.snapshot.generation)
         return index.search(queries, k)
+
+    def index_on(self, device: torch.device) -> Index | None:
+        """What searches with queries on this device use: the same object until something changes."""
+        view = self._current()
+        if view.snapshot.live_count == 0:
+            return None
+        return view.indexes.get(device) or self._build(device)
 
     def build_index(self) -> None:
         """Returns when searches on the CPU are as fast as they get."""

@@ -10,20 +10,22 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections import Counter
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
 log = logging.getLogger("kster.model")
 
-# tokens (rows,), parents (rows,) → queries (rows, d), final decoder states (rows, d)
-Decode = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+# tokens (rows,), parents (rows,) → tensors (rows, …)
+Decode = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
 
 STEPS_BEFORE_RECORDING = 40  # more than one batch has at one stretch: a shape has to show that it comes back
+MOST_GRAPHS = 16  # of one state; a memory that changes needs new ones, and the old ones go
 
 _one_at_a_time = threading.Lock()  # CUDA records one graph at a time
 
@@ -37,7 +39,9 @@ def _recording_stream(device: torch.device) -> torch.cuda.Stream:
 class RecordedStep:
     """The step of one static state: run as it is at first, replayed once it has run often enough.
 
-    There is a recording for every stretch of the cache that a step looks at, since a longer one costs more.
+    There is a recording for every stretch of the cache that a step looks at, since a longer one costs more,
+    and for everything else that is recorded with the step. They share their scratch memory: one state serves
+    one batch at a time.
     """
 
     def __init__(self, rows: int, device: torch.device) -> None:
@@ -45,70 +49,88 @@ class RecordedStep:
         self.parents = torch.arange(rows, device=device)
         self.themselves = torch.arange(rows, device=device)
         self.possible = device.type == "cuda"
-        self.graphs: dict[int, _Recording] = {}  # by stretch
-        self._steps: Counter[int] = Counter()
+        self._steps: OrderedDict[Hashable, _Step] = OrderedDict()  # used longest ago first
+        self._pool: Any = None  # made with the first recording
+
+    @property
+    def graphs(self) -> int:
+        return sum(step.recording is not None for step in self._steps.values())
 
     def run(
-        self, decode: Decode, position: Tensor, stretch: int, tokens: Tensor, parents: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        decode: Decode,
+        position: Tensor,
+        key: Hashable,
+        tokens: Tensor,
+        parents: Tensor | None,
+        patience: int | None = None,
+    ) -> tuple[Tensor, ...]:
         """decode: the step itself, over the static state; position: (1,) of that state, moved on by decode.
 
-        tokens, parents: (r,), r of the state's rows; parents None: every row goes on with itself. Returns
-        queries and final decoder states, (r, d) each; the states are overwritten by the next step.
+        key: tells one step from another; what it is made of may not change. tokens, parents: (r,), r of the
+        state's rows; parents None: every row goes on with itself. patience: how often the step is run before
+        it is recorded, if not as often as usual. Returns what decode does, (r, …) each, overwritten by the
+        next step.
         """
         r = len(tokens)
         self.tokens[:r] = tokens
         self.parents[:r] = self.themselves[:r] if parents is None else parents
-        self._steps[stretch] += 1
-        if self._steps[stretch] > STEPS_BEFORE_RECORDING and stretch not in self.graphs and self.possible:
-            self._record(decode, position, stretch)
-        if stretch not in self.graphs:
-            queries, hidden = decode(self.tokens, self.parents)
-            return queries[:r], hidden[:r]
-        recording = self.graphs[stretch]
-        recording.graph.replay()
-        return recording.queries[:r].clone(), recording.hidden[:r]
+        step = self._step(key)
+        step.times += 1
+        if step.times > (patience or STEPS_BEFORE_RECORDING) and step.recording is None and self.possible:
+            step.recording = self._record(decode, position)
+        if step.recording is None:
+            outputs = decode(self.tokens, self.parents)
+        else:
+            step.recording.graph.replay()
+            outputs = step.recording.outputs
+        return tuple(output[:r] for output in outputs)
 
-    def _record(self, decode: Decode, position: Tensor, stretch: int) -> None:
+    def _step(self, key: Hashable) -> _Step:
+        step = self._steps.setdefault(key, _Step())
+        self._steps.move_to_end(key)
+        if len(self._steps) > MOST_GRAPHS:
+            self._steps.popitem(last=False)
+        return step
+
+    def _record(self, decode: Decode, position: Tensor) -> _Recording | None:
         before = position.clone()
         try:
             with _one_at_a_time:
                 stream = _recording_stream(position.device)
                 self._warm_up(decode, stream)
                 position.copy_(before)
-                graph, queries, hidden = self._capture(decode, stream)
+                return self._capture(decode, stream)
         except RuntimeError as error:
             self.possible = False
             position.copy_(before)
             reason = str(error).partition("\n")[0]
             log.warning("decoding goes on without CUDA graphs: %s", reason)
-        else:
-            self.graphs[stretch] = _Recording(graph, queries, hidden)
+            return None
 
-    def _capture(
-        self, decode: Decode, stream: torch.cuda.Stream
-    ) -> tuple[torch.cuda.CUDAGraph, Tensor, Tensor]:
+    def _capture(self, decode: Decode, stream: torch.cuda.Stream) -> _Recording:
         """What `torch.cuda.graph` does, less its collecting of garbage and emptying of the allocator's cache.
 
         Those take a tenth of a second in a large process, and the next allocations as much again. That no
         garbage is collected during the recording has to be seen to instead.
         """
         graph = torch.cuda.CUDAGraph()
+        self._pool = self._pool or torch.cuda.graph_pool_handle()
         torch.cuda.synchronize(self.tokens.device)
         collecting = gc.isenabled()
         gc.disable()
         try:
             with torch.cuda.stream(stream):
-                graph.capture_begin(capture_error_mode="thread_local")
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
                 try:
-                    queries, hidden = decode(self.tokens, self.parents)
+                    outputs = decode(self.tokens, self.parents)
                 finally:
                     graph.capture_end()
         finally:
             if collecting:
                 gc.enable()
         torch.cuda.current_stream().wait_stream(stream)
-        return graph, queries, hidden
+        return _Recording(graph, outputs)
 
     def _warm_up(self, decode: Decode, stream: torch.cuda.Stream) -> None:
         """Once on the stream that records, as CUDA asks for. What this writes the real step overwrites."""
@@ -121,5 +143,10 @@ class RecordedStep:
 @dataclass(frozen=True, slots=True)
 class _Recording:
     graph: torch.cuda.CUDAGraph
-    queries: Tensor  # (rows, d), written by a replay
-    hidden: Tensor  # (rows, d), likewise
+    outputs: tuple[Tensor, ...]  # written by a replay
+
+
+@dataclass(slots=True)
+class _Step:
+    times: int = 0
+    recording: _Recording | None = None

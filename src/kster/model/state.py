@@ -51,6 +51,7 @@ class DecodingState:
     position: Tensor  # (1,) int64 on the device: where the next token is written
     length: int = 0  # the same number, known to the host
     recorded: RecordedStep | None = None  # of static states
+    _predicted: Tensor | None = None  # (rows, V), one for all recordings of a static state
 
     @property
     def stretch(self) -> int:
@@ -68,6 +69,12 @@ class DecodingState:
             cache[:, :sentences, :, :source] = given
         self.cross_mask[:sentences] = False
         self.cross_mask[:sentences, 0, 0, :source] = mask
+
+    def predicted(self, log_probs: Tensor) -> Tensor:
+        """A copy of (rows, V) where every step of this state leaves it."""
+        if self._predicted is None:
+            self._predicted = torch.empty_like(log_probs)
+        return self._predicted.copy_(log_probs)
 
     def only(self, sentences: Tensor) -> DecodingState:
         """A state of these sentences and no more; sentences: (kept,) ascending indices."""
@@ -152,7 +159,7 @@ class StateMaker:
     def graphs(self) -> int:
         """How many steps are recorded in the states that are free now."""
         with self._lock:
-            return sum(len(state.recorded.graphs) for state in self._free.values() if state.recorded)
+            return sum(state.recorded.graphs for state in self._free.values() if state.recorded)
 
     def _is_static(self, wanted: Shape) -> bool:
         return self.static and self._bytes(wanted.rounded()) <= LARGEST_STATIC

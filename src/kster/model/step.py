@@ -10,8 +10,9 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -22,6 +23,27 @@ from kster.model.state import DecodingState, Shape, StateMaker
 
 if TYPE_CHECKING:
     from kster.model.checkpoint import BaseModel
+
+
+# queries (rows, d), logits (rows, V) → log-probabilities (rows, V)
+Predict = Callable[[Tensor, Tensor], Tensor]
+
+STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching these few times
+
+
+@runtime_checkable
+class Freezable(Protocol):
+    """A predictor of which a step can be recorded."""
+
+    def frozen(self, rows: int, device: torch.device) -> FrozenPredict | None:
+        """What predicts for as long as nothing changes; None where recording would not pay."""
+
+
+class FrozenPredict(Protocol):
+    """Equal to another as long as it predicts by the same data; nothing it does waits for the device."""
+
+    def __call__(self, queries: Tensor, logits: Tensor) -> Tensor: ...
+    def __hash__(self) -> int: ...
 
 
 @dataclass(slots=True)
@@ -109,8 +131,36 @@ class StepDecoder:
             queries, hidden = decode(tokens, parents)
         else:
             queries, hidden = state.recorded.run(decode, state.position, state.stretch, tokens, parents)
+            queries = queries.clone()  # it outlives the step
         state.length += 1
         return queries, F.linear(hidden, self.output, self.output_bias)
+
+    @torch.inference_mode()
+    def predict(
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, predict: Predict
+    ) -> Tensor:
+        """A step, and the log-probabilities that `predict` makes of it: (rows, V), to be used at once.
+
+        Where both can be recorded they are, as one: looking up and mixing is more to launch than a step of a
+        shallow decoder.
+        """
+        frozen = None
+        if state.recorded is not None and isinstance(predict, Freezable):
+            frozen = predict.frozen(state.shape.rows, self.model.device)
+        if state.recorded is None or frozen is None:
+            return predict(*self.step(state, tokens, parents))
+        fixed = frozen
+
+        def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor]:
+            queries, hidden = self._decode(state, tokens, parents)
+            log_probs = fixed(queries, F.linear(hidden, self.output, self.output_bias))
+            return (state.predicted(log_probs),)
+
+        (log_probs,) = state.recorded.run(
+            decode, state.position, (state.stretch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
+        )
+        state.length += 1
+        return log_probs
 
     def _decode(self, state: DecodingState, tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
         """All of a step but the output projection: queries (rows, d) and final decoder states (rows, d)."""

@@ -8,17 +8,13 @@ Nothing is read back from a GPU inside the loop but one flag every few steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from kster.model.state import DecodingState
-from kster.model.step import StepDecoder
-
-# queries (rows, d), logits (rows, V) → log-probabilities (rows, V)
-Predict = Callable[[Tensor, Tensor], Tensor]
+from kster.model.step import Predict, StepDecoder
 
 IMPOSSIBLE = -1.0e9
 STEPS_BETWEEN_CHECKS_ON_GPU = 8
@@ -99,8 +95,7 @@ def extend(
     tokens: (s * b,) to read, by rows that go on from what parents, (s * b,), have read. Returns both for the
     next step.
     """
-    queries, logits = decoder.step(state, tokens, parents)
-    log_probs = predict(queries, logits)  # (s * b, V)
+    log_probs = decoder.predict(state, tokens, parents, predict)  # (s * b, V)
     log_probs[:, decoder.model.pad_id] = -torch.inf  # padding is not a word
     extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`
     return _advance(beams, log_probs, step, decoder.model.eos_id, length_penalty, extra)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, get_args
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from kster.errors import KsterError
 from kster.memory import Neighbours, Provenance
+from kster.memory.index import Index
 from kster.model import BaseModel
 from kster.smoothing import Smoother, mix
-from kster.translation.beam import Predict
 
 Method = Literal["base", "knn", "kster"]
+WORTH_RECORDING = 1 << 29
+"""Rows × entries up to which a search is recorded: about a millisecond of one H200."""
+
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -28,6 +32,13 @@ class Searchable(Protocol):
     def provenance(self, ids: Tensor) -> list[Provenance]: ...
 
 
+@runtime_checkable
+class Indexed(Protocol):
+    """A memory that says by what it searches."""
+
+    def index_on(self, device: torch.device) -> Index | None: ...
+
+
 def require_method(method: str) -> None:
     if method not in METHODS:
         raise KsterError(f"method {method!r} is unknown; accepted: {', '.join(METHODS)}")
@@ -38,18 +49,43 @@ def base_predictor(queries: Tensor, logits: Tensor) -> Tensor:
     return torch.log_softmax(logits.float(), dim=-1)
 
 
-def smoothed_predictor(memory: Searchable, smoother: Smoother) -> Predict:
+@dataclass(frozen=True, slots=True)
+class SmoothedPredictor:
     """log p = log((1 − λ) p_m + λ p_e), with the memory looked up at every step."""
 
-    def predict(queries: Tensor, logits: Tensor) -> Tensor:
-        base = base_predictor(queries, logits)  # (rows, V)
-        neighbours = memory.search(queries, smoother.k)
-        at_values = base.gather(-1, neighbours.values)  # (rows, k)
-        favourite = base.amax(dim=-1) if smoother.needs_base_log_probs else None
-        smoothing = smoother(queries, neighbours, at_values, favourite)
-        return mix(base, neighbours, smoothing, out=base)
+    memory: Searchable
+    smoother: Smoother
 
-    return predict
+    def __call__(self, queries: Tensor, logits: Tensor) -> Tensor:
+        return _smooth(self.memory, self.smoother, queries, logits)
+
+    def frozen(self, rows: int, device: torch.device) -> FrozenPredictor | None:
+        """With the memory's index as it is now. A search that takes long anyway is not worth recording: a
+        recorded one looks up rows that are not in use, too."""
+        index = self.memory.index_on(device) if isinstance(self.memory, Indexed) else None
+        if index is None or rows * index.snapshot.live_count > WORTH_RECORDING:
+            return None
+        return FrozenPredictor(index, self.smoother)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenPredictor:
+    """The same by one state of a memory; equal to another of that state."""
+
+    index: Index
+    smoother: Smoother
+
+    def __call__(self, queries: Tensor, logits: Tensor) -> Tensor:
+        return _smooth(self.index, self.smoother, queries, logits)
+
+
+def _smooth(memory: Searchable | Index, smoother: Smoother, queries: Tensor, logits: Tensor) -> Tensor:
+    base = base_predictor(queries, logits)  # (rows, V)
+    neighbours = memory.search(queries, smoother.k)
+    at_values = base.gather(-1, neighbours.values)  # (rows, k)
+    favourite = base.amax(dim=-1) if smoother.needs_base_log_probs else None
+    smoothing = smoother(queries, neighbours, at_values, favourite)
+    return mix(base, neighbours, smoothing, out=base)
 
 
 def require_same_model(model: BaseModel, memory: Searchable) -> None:
