@@ -12,9 +12,9 @@ import torch
 
 from kster.errors import KsterError
 from kster.formats import Pair
+from kster.limits import LARGEST_K, LARGEST_SEARCH
 from kster.memory import Memory
 from kster.model import BaseModel
-from kster.limits import LARGEST_K, LARGEST_SEARCH
 from kster.smoothing import FitSettings, Smoother, fit
 from kster.smoothing.fit import over_fetch
 from smoothing.conftest import make_pairs
