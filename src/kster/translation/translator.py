@@ -9,10 +9,10 @@ from pathlib import Path
 
 from kster.errors import KsterError
 from kster.model import BaseModel
-from kster.model.step import StepDecoder
+from kster.model.step import Predict, StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.translation.batches import batches
-from kster.translation.beam import Hypothesis, Predict, beam_search
+from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.explanation import TokenExplanation, explain, score_forced
 from kster.translation.opening import (
     NamedMemory,
@@ -25,10 +25,10 @@ from kster.translation.opening import (
 )
 from kster.translation.predictor import (
     Method,
+    SmoothedPredictor,
     base_predictor,
     require_method,
     require_same_model,
-    smoothed_predictor,
 )
 from kster.translation.result import Output, Translation, assemble
 from kster.translation.splitting import Piece, split_text
@@ -206,7 +206,7 @@ class Translator:
         """Translate pieces that fit, batched by length; outputs in the pieces' order."""
         predict: Predict = base_predictor
         if memory is not None and smoother is not None:
-            predict = smoothed_predictor(memory, smoother)
+            predict = SmoothedPredictor(memory, smoother)
         ids = self.model.tokenise_source(pieces)
         order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
         limits = [self.longest_translation(len(ids[i])) for i in order]
