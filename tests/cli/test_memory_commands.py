@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -113,6 +114,54 @@ def test_verify_finds_damage_and_says_so_by_its_status(kster: Call, memory: Path
     assert found.status == 1
     assert json.loads(found.out)["ok"] is False
     assert len(json.loads(found.out)["problems"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda smoother: (smoother / "smoother.json").write_text("{"), "smoother.json: not valid JSON"),
+        (lambda smoother: weights_of(smoother).unlink(), "the smoother's weights are missing"),
+        (lambda smoother: flip_a_bit(weights_of(smoother)), "are not what was written (checksum)"),
+    ],
+)
+def test_a_damaged_smoother_is_found_and_a_new_fit_mends_it(
+    kster: Call, memory: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    fit = ("fit", memory, "--steps", 2)
+    assert kster(*fit).status == 0
+    assert kster("memory", "verify", memory).status == 0
+    damage(memory / "smoother")
+    advice = f"; `kster fit {memory}` makes a new one"
+    found = kster("memory", "verify", memory)
+    assert found.status == 1
+    assert said in found.out
+    assert found.out.endswith(f"{advice}\n")
+    refused = kster("translate", "--memory", memory, stdin="open the lid\n")
+    assert refused.is_mistake(said)
+    assert advice in refused.err
+    assert kster(*fit).status == 0
+    assert kster("memory", "verify", memory).status == 0
+    assert kster("translate", "--memory", memory, stdin="open the lid\n").status == 0
+
+
+def test_damaged_knn_settings_are_found(kster: Call, memory: Path) -> None:
+    (memory / "smoother").mkdir()
+    (memory / "smoother" / "knn.json").write_text('{"k": 0}')
+    found = kster("memory", "verify", memory)
+    assert found.status == 1
+    assert "knn.json: Smoother setting k is 0; accepted: a whole number from 1" in found.out
+    assert f"`kster tune {memory}` makes a new one" in found.out
+
+
+def weights_of(smoother: Path) -> Path:
+    (path,) = smoother.glob("*.safetensors")
+    return path
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
 
 
 def test_exported_pairs_come_back_by_import(

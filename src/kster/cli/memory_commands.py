@@ -194,8 +194,10 @@ def export(
 @app.command()
 def verify(directory: Directory, json: Json = False) -> None:
     """Read everything and compare it with its checksums; status 1 when something is wrong."""
+    from kster.smoothing import smoother_problems
+
     with open_memory(directory) as memory:
-        problems = memory.verify()
+        problems = memory.verify() + smoother_problems(directory, memory.dimension)
         count = 0 if problems else memory.segment_count()
     if json:
         emit_json({"ok": not problems, "problems": problems})

@@ -1,6 +1,6 @@
 """Smoothing: kernels, bandwidth and mixing weight (section 3 of the paper); kNN-MT as the fixed case."""
 
-from kster.smoothing.defaults import SAFE_KNN, ResolvedSmoother, resolve_smoother
+from kster.smoothing.defaults import SAFE_KNN, ResolvedSmoother, resolve_smoother, smoother_problems
 from kster.smoothing.fit import fit
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.mixing import mix
@@ -21,5 +21,6 @@ __all__ = [
     "fit",
     "mix",
     "resolve_smoother",
+    "smoother_problems",
     "tune",
 ]

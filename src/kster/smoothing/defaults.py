@@ -70,11 +70,36 @@ def resolve_smoother(
     memories = [Path(directory) / SMOOTHER_DIRECTORY / name for directory in memory_directories]
     for path in memories:
         if path.is_file():
-            return ResolvedSmoother(_loaded.get(path, model), "memory", path)
+            try:
+                return ResolvedSmoother(_loaded.get(path, model), "memory", path)
+            except KsterError as error:
+                raise KsterError(_advised(error, path)) from error
     path = model_directory(model) / SMOOTHER_DIRECTORY / name
     if path.is_file():
         return ResolvedSmoother(_loaded.get(path, model), "model", path)
     return ResolvedSmoother(Smoother(SAFE_KNN).eval().to(model.device), "default", None)
+
+
+def smoother_problems(memory_directory: Path | str, dimension: int) -> list[str]:
+    """Everything that is wrong with a memory's own smoothers, in words; empty when nothing is.
+
+    dimension: the length of the memory's keys.
+    """
+    problems = []
+    for name in (SETTINGS_FILE, KNN_FILE):
+        path = Path(memory_directory) / SMOOTHER_DIRECTORY / name
+        if path.is_file():
+            try:
+                _read(path, dimension)
+            except KsterError as error:
+                problems.append(_advised(error, path))
+    return problems
+
+
+def _advised(error: KsterError, path: Path) -> str:
+    """What is wrong with a memory's smoother, and how to get another."""
+    command = "fit" if path.name == SETTINGS_FILE else "tune"
+    return f"{str(error).rstrip('.')}; `kster {command} {path.parent.parent}` makes a new one"
 
 
 def model_directory(model: BaseModel) -> Path:
@@ -104,7 +129,7 @@ class _Loaded:
             if key in self._smoothers:
                 self._smoothers.move_to_end(key)
                 return self._smoothers[key]
-        smoother = _load(path, model)
+        smoother = _read(path, model.dimension).to(model.device)
         with self._lock:
             self._smoothers[key] = smoother
             while len(self._smoothers) > self.limit:
@@ -115,12 +140,8 @@ class _Loaded:
 _loaded = _Loaded(limit=32)  # 2 MiB each at d = 512
 
 
-def _load(path: Path, model: BaseModel) -> Smoother:
-    if path.name == SETTINGS_FILE:
-        smoother = Smoother.load(path.parent, dimension=model.dimension)
-    else:
-        smoother = load_knn(path)
-    return smoother.to(model.device)
+def _read(path: Path, dimension: int) -> Smoother:
+    return Smoother.load(path.parent, dimension=dimension) if path.name == SETTINGS_FILE else load_knn(path)
 
 
 def load_knn(path: Path) -> Smoother:

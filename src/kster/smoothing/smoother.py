@@ -190,7 +190,7 @@ class Smoother(nn.Module):
         directory.mkdir(parents=True, exist_ok=True)
         weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
         data = safetensors.torch.save(weights)
-        name = WEIGHTS_PATTERN.replace("*", hashlib.sha256(data).hexdigest()[:16])
+        name = _name_of(data)
         write_atomically(directory / name, data)
         text = json.dumps(self.settings.to_json() | {WEIGHTS_KEY: name}, indent=2) + "\n"
         write_atomically(directory / SETTINGS_FILE, text.encode())
@@ -210,6 +210,8 @@ class Smoother(nn.Module):
             except FileNotFoundError:
                 if attempt == LOAD_ATTEMPTS:
                     raise KsterError(f"{weights_path}: the smoother's weights are missing.") from None
+        if weights_path.name not in (WEIGHTS_FILE, _name_of(weights)):
+            raise KsterError(f"{weights_path}: the smoother's weights are not what was written (checksum).")
         if dimension is not None and settings.learned and settings.dimension != dimension:
             raise KsterError(
                 f"{settings_path}: this smoother is for keys of length {settings.dimension}, "
@@ -223,6 +225,11 @@ class Smoother(nn.Module):
                 f"{weights_path}: not the weights that {SETTINGS_FILE} describes ({error})."
             ) from None
         return smoother.eval()
+
+
+def _name_of(weights: bytes) -> str:
+    """The name of the file that holds these weights: their checksum is in it."""
+    return WEIGHTS_PATTERN.replace("*", hashlib.sha256(weights).hexdigest()[:16])
 
 
 def _read_settings(path: Path) -> tuple[SmootherSettings, Path]:
