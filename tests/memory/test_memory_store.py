@@ -140,8 +140,13 @@ def test_adding_a_known_pair_returns_the_known_segment(memory: Memory) -> None:
 def test_add_many_adds_all_or_none(memory: Memory) -> None:
     with pytest.raises(KsterError, match=r"the target is too long: 121 tokens.*nothing was added"):
         memory.add_many([Pair("tree", "Baum"), Pair("bird", "x" * 120)])
-    with pytest.raises(KsterError, match="empty source; nothing was added"):
+    accepted = "accepted: a text and its translation; nothing was added"
+    with pytest.raises(KsterError, match=f"^the source is blank; {accepted}"):
         memory.add("  ", "Baum")
+    with pytest.raises(KsterError, match=f"^the target is empty; {accepted}"):
+        memory.add("tree", "")
+    with pytest.raises(KsterError, match=f"^pair 2: the target is blank; {accepted}"):
+        memory.add_many([Pair("tree", "Baum"), Pair("bird", "\t")])
     assert memory.segments() == []
     assert memory.verify() == []
 
@@ -175,7 +180,7 @@ def test_an_edit_that_cannot_be_made_changes_nothing(memory: Memory) -> None:
     memory.add("tree", "Baum")
     for id, target, reason in [
         (9, "Baum", "no segment 9"),
-        (1, "", "untranslated"),
+        (1, "", "the target is empty"),
         (1, "x" * 120, "too long"),
     ]:
         with pytest.raises(KsterError, match=reason):

@@ -168,11 +168,18 @@ def _all_finite(keys: npt.NDArray[np.float16]) -> bool:
     return not ((keys.view(np.uint16) & 0x7C00) == 0x7C00).any()
 
 
-def require_flawless(pairs: Iterable[Pair]) -> None:
+def require_flawless(pairs: Sequence[Pair]) -> None:
     """Raises KsterError, saying that nothing was added."""
-    for pair in pairs:
+    for number, pair in enumerate(pairs, 1):
+        where = f"pair {number}: " if len(pairs) > 1 else ""
+        for side, text in (("source", pair.source), ("target", pair.target)):
+            if not text.strip():
+                raise KsterError(
+                    f"{where}the {side} is {'blank' if text else 'empty'}; "
+                    "accepted: a text and its translation; nothing was added"
+                )
         if reason := flaw(pair):
-            raise KsterError(f"{reason}; nothing was added")
+            raise KsterError(f"{where}{reason}; nothing was added")
 
 
 def flaw(pair: Pair) -> str | None:
