@@ -59,13 +59,12 @@ class RecordedStep:
     def run(
         self,
         decode: Decode,
-        position: Tensor,
         key: Hashable,
         tokens: Tensor,
         parents: Tensor | None,
         patience: int | None = None,
     ) -> tuple[Tensor, ...]:
-        """decode: the step itself, over the static state; position: (1,) of that state, moved on by decode.
+        """decode: the step itself, over the static state.
 
         key: tells one step from another; what it is made of may not change. tokens, parents: (r,), r of the
         state's rows; parents None: every row goes on with itself. patience: how often the step is run before
@@ -78,7 +77,7 @@ class RecordedStep:
         step = self._step(key)
         step.times += 1
         if step.times > (patience or STEPS_BEFORE_RECORDING) and step.recording is None and self.possible:
-            step.recording = self._record(decode, position)
+            step.recording = self._record(decode)
         if step.recording is None:
             outputs = decode(self.tokens, self.parents)
         else:
@@ -93,17 +92,15 @@ class RecordedStep:
             self._steps.popitem(last=False)
         return step
 
-    def _record(self, decode: Decode, position: Tensor) -> _Recording | None:
-        before = position.clone()
+    def _record(self, decode: Decode) -> _Recording | None:
+        """Nothing is computed meanwhile, on no stream: what multiplies matrices has a workspace for each
+        stream and thread, recordings keep theirs, and two of them running at once would spoil each other's.
+        What CUDA wants to have seen before, it saw when the step was run as it is."""
         try:
             with _one_at_a_time:
-                stream = _recording_stream(position.device)
-                self._warm_up(decode, stream)
-                position.copy_(before)
-                return self._capture(decode, stream)
+                return self._capture(decode, _recording_stream(self.tokens.device))
         except RuntimeError as error:
             self.possible = False
-            position.copy_(before)
             reason = str(error).partition("\n")[0]
             log.warning("decoding goes on without CUDA graphs: %s", reason)
             return None
@@ -131,13 +128,6 @@ class RecordedStep:
                 gc.enable()
         torch.cuda.current_stream().wait_stream(stream)
         return _Recording(graph, outputs)
-
-    def _warm_up(self, decode: Decode, stream: torch.cuda.Stream) -> None:
-        """Once on the stream that records, as CUDA asks for. What this writes the real step overwrites."""
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            decode(self.tokens, self.themselves)
-        torch.cuda.current_stream().wait_stream(stream)
 
 
 @dataclass(frozen=True, slots=True)

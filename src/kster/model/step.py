@@ -130,7 +130,7 @@ class StepDecoder:
         if state.recorded is None:
             queries, hidden = decode(tokens, parents)
         else:
-            queries, hidden = state.recorded.run(decode, state.position, state.stretch, tokens, parents)
+            queries, hidden = state.recorded.run(decode, state.stretch, tokens, parents)
             queries = queries.clone()  # it outlives the step
         state.length += 1
         return queries, F.linear(hidden, self.output, self.output_bias)
@@ -157,7 +157,7 @@ class StepDecoder:
             return (state.predicted(log_probs),)
 
         (log_probs,) = state.recorded.run(
-            decode, state.position, (state.stretch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
+            decode, (state.stretch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
         )
         state.length += 1
         return log_probs
