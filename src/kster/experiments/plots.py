@@ -70,7 +70,10 @@ def lines(
     for number, (name, (xs, ys)) in enumerate(series.items()):
         axes.plot(xs, ys, marker="o", markersize=3, label=name, color=COLOURS[number % len(COLOURS)])
     if log_x:
+        places = sorted({place for xs, _ in series.values() for place in xs})
         axes.set_xscale("log")
+        axes.set_xticks(places, [f"{place:,.0f}" for place in places])
+        axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
     return figure
 

@@ -38,7 +38,7 @@ def run(name: str, pipeline: Pipeline, scale: Scale, unseen: tuple[str, ...] = (
         "experiment": name,
         "direction": pipeline.direction,
         "scale": scale.name,
-        "model": str(pipeline.base.name),
+        "model": "/".join(Path(pipeline.base.name).parts[-2:]),  # not where it lies on this machine
         "fingerprint": pipeline.base.fingerprint,
         "device": pipeline.base.device.type,
         "cells": [],
