@@ -120,6 +120,21 @@ def test_json_has_one_object_a_line(kster: Call, filled_memory: Path) -> None:
     assert second["text"] == ""
 
 
+def test_sentences_of_a_line_are_translated_one_by_one_or_as_one(kster: Call, memory: Path) -> None:
+    pairs = [("Open the lid.", "Deckel auf."), ("The dog runs!", "Er läuft!")]
+    for pair in pairs:
+        kster("memory", "add", memory, *pair)
+    line = f"{pairs[0][0]} {pairs[1][0]}"
+    done = kster("translate", "--memory", memory, stdin=line)
+    assert done.lines == [f"{pairs[0][1]} {pairs[1][1]}"]
+    assert kster("translate", "--memory", memory, "--split-sentences", stdin=line).out == done.out
+    (whole,) = kster(
+        "translate", "--memory", memory, "--no-split-sentences", "--explain", "json", stdin=line
+    ).lines
+    tokens = [token["token"] for token in json.loads(whole)["tokens"]]
+    assert tokens.count(tokens[-1]) == 1  # one end of sentence
+
+
 def test_a_line_too_long_for_the_model_is_said_once(
     kster: Call, taught_marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,7 +144,7 @@ def test_a_line_too_long_for_the_model_is_said_once(
     done = kster("translate", "--model", taught_marian, "--beam", 1, stdin=f"{long}\n{long}\n")
     assert done.status == 0
     assert len(done.lines) == 2
-    assert done.err.count("kster: warning: some lines are longer") == 1
+    assert done.err.count("kster: warning: some sentences are longer") == 1
 
 
 def test_mistakes_are_one_line(

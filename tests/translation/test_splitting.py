@@ -74,13 +74,52 @@ def test_pieces_of_a_line_are_joined_as_the_script_of_the_translation_asks(
     assert join_pieces(pieces, translations, tail) == joined
 
 
-@given(st.text(alphabet="ab一二。！？」 ", max_size=120))
-def test_a_line_that_was_cut_comes_back_as_it_was_but_for_doubled_spaces(text: str) -> None:
-    pieces, tail = split_text(text, fits)
-    joined = join_pieces(pieces, [piece.text for piece in pieces], tail)
-    assert "".join(joined.split()) == "".join(text.split())
-    if " " not in text:
-        assert joined == text
+@pytest.mark.parametrize("split_sentences", [False, True])
+@given(text=st.text(alphabet="aB一二。！？」. \t\u3000\n", max_size=120))
+def test_a_line_that_was_cut_comes_back_character_for_character(text: str, split_sentences: bool) -> None:
+    pieces, tail = split_text(text, fits, split_sentences=split_sentences)
+    assert all(fits(piece.text) and piece.text.strip() for piece in pieces)
+    assert join_pieces(pieces, [piece.text for piece in pieces], tail) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "translations", "joined"),
+    [
+        ("One.  Two.\tThree.", ["Eins.", "Zwei.", "Drei."], "Eins.  Zwei.\tDrei."),
+        ("One. Two.", ["一。", "二。"], "一。二。"),
+        ("一。二。", ["One.", "Two."], "One. Two."),
+        ("一。\u3000二。", ["一。", "二。"], "一。\u3000二。"),
+        ("一。\u3000二。", ["One.", "Two."], "One. Two."),
+    ],
+)
+def test_sentences_are_joined_as_they_were_apart(source: str, translations: list[str], joined: str) -> None:
+    pieces, tail = split_text(source, fits, split_sentences=True)
+    assert join_pieces(pieces, translations, tail) == joined
+
+
+def test_a_line_is_not_cut_where_somebody_knows_it_as_a_whole() -> None:
+    def texts(text: str, *whole: str) -> list[str]:
+        pieces, _ = split_text(text, fits, split_sentences=True, is_whole=whole.__contains__)
+        return [piece.text for piece in pieces]
+
+    text = " One. Two.\nThree. Four. "
+    assert texts(text) == ["One.", "Two.", "Three.", "Four."]
+    assert texts(text, "Three. Four.") == ["One.", "Two.", "Three. Four."]
+    assert texts(text, text) == [text]
+    assert texts("x" * 30, "x" * 30) == ["x" * 30]
+
+
+def test_a_piece_says_whether_it_was_torn_from_another() -> None:
+    line = "One two. Three four five six seven. Eight."
+    split = split_text(line, fits, split_sentences=True)[0]
+    assert [(piece.text, piece.torn) for piece in split] == [
+        ("One two.", False),
+        ("Three four", True),
+        ("five six seven.", True),
+        ("Eight.", False),
+    ]
+    assert all(piece.torn for piece in split_text(line, fits)[0])
+    assert not any(piece.torn for piece in split_text(line, lambda _: True)[0])
 
 
 def test_lines_and_the_white_space_around_them_stay() -> None:

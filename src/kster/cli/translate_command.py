@@ -65,6 +65,13 @@ def translate(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    split_sentences: Annotated[
+        bool,
+        typer.Option(
+            "--split-sentences/--no-split-sentences",
+            help="Translate the sentences of a line one by one, or all as one.",
+        ),
+    ] = True,
     input: Annotated[
         Path | None, typer.Option("--input", "-i", metavar="FILE", show_default="standard input")
     ] = None,
@@ -98,6 +105,7 @@ def translate(
                     length_penalty=length_penalty,
                     n_best=n_best,
                     explain=explain is not None,
+                    split_sentences=split_sentences,
                     batch_sentences=batch_sentences,
                 )
                 writer.write(translations)

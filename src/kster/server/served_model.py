@@ -44,7 +44,7 @@ class ServedModel:
         self.model = model
         self.source: str = model.source_lang
         self.target: str = model.target_lang
-        self.translator = Translator(model)
+        self.translator = Translator(model, split_sentences=settings.split_sentences)
         self._turns = turns
         self.batcher: Batcher[Work, Translation] = Batcher(
             self._translate,

@@ -39,6 +39,7 @@ class ServerSettings(BaseModel):
     data: Path = Path("kster-data")  # memories made through the API, keys, jobs
     device: str = "auto"
     beam: int = Field(4, ge=1, le=16)
+    split_sentences: bool = True  # of a line, to be translated one by one
 
     batching: bool = True
     batch_window_ms: float = Field(4.0, ge=0, le=1000)  # how long the first request waits for company

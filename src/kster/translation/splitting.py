@@ -1,24 +1,21 @@
 """Cutting a text into pieces a model can read, and putting the translations back together.
 
-Lines stay lines, white space around them stays where it was, empty lines stay empty. Only a line that is
-too long for the model is cut, at sentence ends if it has any, else between words, else anywhere.
+Lines stay lines, white space around them stays where it was, empty lines stay empty. Models are trained on
+sentences, so a line is cut into its own where asked for; what is too long for the model even so is cut where
+a sentence might end, else between words, else anywhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?…])[\"'»”’)\]]*\s+"  # a space follows …
-    r"|(?<=[。！？])(?![。！？])[」』”’）】〉》]*"  # … or none is needed
-)
+from kster.translation.sentences import Span, clauses, sentences, stripped
+
 # Chinese and Japanese: Han, kana, their punctuation and full-width forms.
 _WITHOUT_SPACES = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\uff60\U00020000-\U0003ffff]")
-
-Span = tuple[int, int]  # of a line: begin and end in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +23,26 @@ class Piece:
     """Something to translate and what stands before it.
 
     cut: it goes on with the line of the piece before; then the script of the translation has its say, too.
+    torn: it, or what it goes on with, is only a part of what was too long.
     """
 
     glue: str
     text: str
     cut: bool = False
+    torn: bool = False
 
 
-def split_text(text: str, fits: Callable[[str], bool]) -> tuple[list[Piece], str]:
+def split_text(
+    text: str,
+    fits: Callable[[str], bool],
+    *,
+    split_sentences: bool = False,
+    is_whole: Callable[[str], bool] = lambda _: False,
+) -> tuple[list[Piece], str]:
     """Cut a text into pieces that fit; returns them and the white space after the last one.
 
-    Joining glue and text of all pieces and that tail gives the input back, but for the white space between
-    sentences of a line that had to be cut.
+    is_whole: asked about every line before it is cut, and about a text of several pieces; what it says yes to
+    is one piece. Joining glue and text of all pieces and that tail gives the input back.
     """
     pieces: list[Piece] = []
     glue = ""
@@ -48,47 +53,66 @@ def split_text(text: str, fits: Callable[[str], bool]) -> tuple[list[Piece], str
             continue
         start = line.index(body[0])
         glue += line[:start]
-        spans = [(0, len(body))] if fits(body) else _cut(body, fits)
-        pieces.append(Piece(glue, body[slice(*spans[0])]))
-        for (_, before), (begin, end) in pairwise(spans):
-            pieces.append(Piece(_between(body, before, begin), body[begin:end], cut=True))
+        pieces += _pieces(glue, body, fits, split_sentences, is_whole)
         glue = line[start + len(body) :]
+    if len(pieces) > 1 and is_whole(text):
+        return [Piece("", text)], ""
     return pieces, glue
 
 
-def join_pieces(pieces: list[Piece], translations: list[str], tail: str) -> str:
-    joined = ""
+def join_pieces(pieces: Sequence[Piece], translations: Sequence[str], tail: str) -> str:
+    joined = before = ""
     for piece, translation in zip(pieces, translations, strict=True):
-        meeting = joined[-1:] + translation[:1]
-        spaceless = piece.cut and _WITHOUT_SPACES.search(meeting)
-        joined += translation if spaceless else piece.glue + translation
+        glue = piece.glue
+        if piece.cut:
+            spaces_in_source = not _WITHOUT_SPACES.search(before + piece.text[:1])
+            spaces_here = not _WITHOUT_SPACES.search(joined[-1:] + translation[:1])
+            if spaces_in_source != spaces_here:
+                glue = " " if spaces_here else ""
+        joined += glue + translation
+        before = piece.text[-1:]
     return joined + tail
 
 
-def _between(line: str, before: int, begin: int) -> str:
-    """What joins the translations of two parts of a line: nothing if the cut went through a word."""
-    if before < begin:
-        return " "
-    sides = line[before - 1 : begin + 1]
-    return "" if sides.isalnum() and not _WITHOUT_SPACES.search(sides) else " "
+def _pieces(
+    glue: str,
+    line: str,
+    fits: Callable[[str], bool],
+    split_sentences: bool,
+    is_whole: Callable[[str], bool],
+) -> list[Piece]:
+    whole = [Piece(glue, line)]
+    if not split_sentences and fits(line):
+        return whole
+    spans = sentences(line)
+    if (len(spans) == 1 and fits(line)) or is_whole(line):
+        return whole
+    parts: list[tuple[Span, bool]] = []
+    if split_sentences:
+        for begin, end in spans:
+            own = _cut(line, [(begin, end)], fits)
+            parts += [(part, len(own) > 1) for part in own]
+    else:
+        parts = [(part, True) for part in _cut(line, spans, fits)]
+    (first, torn), *_ = parts
+    pieces = [Piece(glue, line[slice(*first)], torn=torn)]
+    for ((_, before), _), ((begin, end), torn) in pairwise(parts):
+        pieces.append(Piece(line[before:begin], line[begin:end], cut=True, torn=torn))
+    return pieces
 
 
-def _cut(line: str, fits: Callable[[str], bool]) -> list[Span]:
-    """Parts of a line that fit: whole sentences together as long as they do."""
+def _cut(line: str, spans: list[Span], fits: Callable[[str], bool]) -> list[Span]:
+    """Parts of a line that fit: as much of it together as does, at the best cuts there are."""
     parts: list[Span] = []
-    for begin, end in _sentences(line):
+    for begin, end in spans:
         if parts and fits(line[parts[-1][0] : end]):
             parts[-1] = (parts[-1][0], end)
+        elif fits(line[begin:end]):
+            parts.append((begin, end))
         else:
-            parts.extend(_halve(line, begin, end, fits))
+            finer = clauses(line, begin, end)
+            parts += _cut(line, finer, fits) if len(finer) > 1 else _halve(line, begin, end, fits)
     return parts
-
-
-def _sentences(line: str) -> list[Span]:
-    """Cut behind each sentence end, closing quotes and brackets included."""
-    cuts = [match.end() for match in _SENTENCE_END.finditer(line)]
-    spans = (_stripped(line, begin, end) for begin, end in pairwise([0, *cuts, len(line)]))
-    return [(begin, end) for begin, end in spans if begin < end]
 
 
 def _halve(line: str, begin: int, end: int, fits: Callable[[str], bool]) -> list[Span]:
@@ -97,12 +121,5 @@ def _halve(line: str, begin: int, end: int, fits: Callable[[str], bool]) -> list
     middle = (begin + end) // 2
     space = line.rfind(" ", begin, middle)
     cut = space if space > begin else middle
-    halves = _stripped(line, begin, cut), _stripped(line, cut, end)
+    halves = stripped(line, begin, cut), stripped(line, cut, end)
     return [part for b, e in halves if b < e for part in _halve(line, b, e, fits)]
-
-
-def _stripped(line: str, begin: int, end: int) -> Span:
-    """The same span without white space at its ends."""
-    body = line[begin:end]
-    begin += len(body) - len(body.lstrip())
-    return begin, begin + len(body.strip())

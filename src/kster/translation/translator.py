@@ -14,6 +14,7 @@ from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.explanation import TokenExplanation, explain, score_forced
+from kster.translation.held import HeldTexts
 from kster.translation.opening import (
     NamedMemory,
     OpenMemory,
@@ -35,8 +36,8 @@ from kster.translation.splitting import Piece, split_text
 
 log = logging.getLogger("kster.translation")
 
-# A line longer than this many tokens is cut at sentence ends: models are trained on sentences, and lose
-# the thread long before their position table ends.
+# What is longer than this many tokens is cut: models are trained on sentences, and lose the thread long
+# before their position table ends.
 LONGEST_PIECE = 256
 
 WIDEST_BEAM = 256
@@ -59,7 +60,9 @@ class Translator:
         device: str = "auto",
         source_lang: str | None = None,
         target_lang: str | None = None,
+        split_sentences: bool = True,
     ) -> None:
+        """split_sentences: what `translate` does with a line of several sentences, unless a call says."""
         if model is None and memory is None:
             raise KsterError("a translator needs a model or a memory")
         directory = first_directory(memory)
@@ -75,6 +78,7 @@ class Translator:
         if own is not None:
             require_same_model(self.model, own)
         self.decoder = StepDecoder(self.model)
+        self.split_sentences = split_sentences
 
     # Translating -------------------------------------------------------------------------------------
 
@@ -89,6 +93,7 @@ class Translator:
         length_penalty: float = 0.6,
         n_best: int = 1,
         explain: bool = False,
+        split_sentences: bool | None = None,
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[Translation]:
@@ -97,8 +102,10 @@ class Translator:
         memory: searched instead of the translator's own; a directory is opened for this call alone, so open a
         `Memory` to use it often. method: "base", "knn" or "kster"; by default
         "kster" with a memory and "base" without. smoother: used instead of the one the method resolves to.
-        Empty lines stay empty, line breaks stay, a line too long for the model is cut at sentence ends
-        with a warning. progress: called with the number of pieces done.
+        split_sentences: whether the sentences of a line are translated one by one, as the models were
+        trained; a line that the memory holds as a whole is not split. Empty lines stay empty, line breaks
+        stay, what is too long for the model is cut with a warning. progress: called with the number of
+        pieces done.
         """
         _require_list(texts)
         if not 1 <= n_best <= beam <= WIDEST_BEAM:
@@ -112,11 +119,10 @@ class Translator:
         if batch_sentences is not None and batch_sentences < 1:
             raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
         texts = [_without_surrogates(text) for text in texts]
+        one_by_one = self.split_sentences if split_sentences is None else split_sentences
         with opened(memory, self.model) as given:
             chosen, smoother = self._choose(given, method, smoother)
-            split = [self._split(text, chosen) for text in texts]
-            if any(_was_cut(text, pieces) for text, (pieces, _) in zip(texts, split, strict=True)):
-                log.warning("some lines are longer than %d tokens and were cut into sentences", self._longest)
+            split = self._split(texts, chosen, one_by_one)
             outputs = self._translate_pieces(
                 [piece.text for parts, _ in split for piece in parts],
                 memory=chosen,
@@ -127,7 +133,7 @@ class Translator:
             )
         waiting = iter(outputs)
         return [
-            assemble(text, parts, tail, waiting, explain)
+            assemble(text, parts, tail, waiting, n_best=n_best, explained=explain)
             for text, (parts, tail) in zip(texts, split, strict=True)
         ]
 
@@ -186,12 +192,18 @@ class Translator:
         # Even a short text has to be asked: some tokenizers write one character as dozens of tokens.
         return len(self.model.tokenise_source([text])[0]) <= self._longest
 
-    def _split(self, text: str, memory: OpenMemory | None) -> tuple[list[Piece], str]:
-        """The pieces of a text; but one that the memory holds as a whole is translated as a whole."""
-        pieces, tail = split_text(text, self._fits)
-        if len(pieces) > 1 and any(member.find_text(source=text) for member in members(memory)):
-            return [Piece("", text)], ""
-        return pieces, tail
+    def _split(
+        self, texts: Sequence[str], memory: OpenMemory | None, split_sentences: bool
+    ) -> list[tuple[list[Piece], str]]:
+        """The pieces of texts; but what the memory holds as a whole is translated as a whole."""
+        is_held = HeldTexts(members(memory))
+        split = [
+            split_text(text, self._fits, split_sentences=split_sentences, is_whole=is_held) for text in texts
+        ]
+        if any(piece.torn for pieces, _ in split for piece in pieces):
+            what = "sentences" if split_sentences else "lines"
+            log.warning("some %s are longer than %d tokens and were cut", what, self._longest)
+        return split
 
     def _translate_pieces(
         self,
@@ -220,8 +232,9 @@ class Translator:
                 targets = [[*hypotheses[0].tokens, self.model.eos_id] for hypotheses in found]
                 tokens = [tuple(t) for t in explain(self.model, sources, targets, memory, smoother)]
             for i, hypotheses, explanation in zip(batch, found, tokens, strict=True):
-                best, *rest = self.model.detokenise([hypothesis.tokens for hypothesis in hypotheses])
-                outputs[i] = Output(best, hypotheses[0].score, tuple(rest), explanation)
+                written = self.model.detokenise([hypothesis.tokens for hypothesis in hypotheses])
+                scores = [hypothesis.score for hypothesis in hypotheses]
+                outputs[i] = Output(tuple(zip(written, scores, strict=True)), explanation)
             if progress is not None:
                 progress(len(outputs))
         return [outputs[i] for i in range(len(pieces))]
@@ -263,7 +276,3 @@ def _require_list(texts: Sequence[str]) -> None:
 def _without_surrogates(text: str) -> str:
     """Half a character is none: lone surrogates, which no tokenizer takes, become U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _was_cut(text: str, pieces: list[Piece]) -> bool:
-    return len(pieces) > sum(bool(line.strip()) for line in text.splitlines())
