@@ -49,6 +49,15 @@ def tradeoff(section: Section, scored: ScoredTable | None, result: dict[str, Any
     section.figures["tradeoff"] = plots.points(title, named, "general BLEU", "average domain BLEU")
 
 
+def recipes(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
+    """What each recipe gives on average, in the domains and beyond them."""
+    assert scored is not None
+    averages = [column for column in scored.columns if column.startswith("average")]
+    series = {column: [scored.bleu(row, column) for row in scored.rows] for column in averages}
+    title = f"Recipes, {section.direction}"
+    section.figures["recipes"] = plots.ranked(title, scored.rows, series, "BLEU on development text")
+
+
 def k(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
     assert scored is not None
     series: dict[str, tuple[list[float], list[float]]] = {}
@@ -190,6 +199,7 @@ def _texts(cell: dict[str, Any], corpora: Corpora, out: Path) -> tuple[list[str]
 
 DRAWINGS: dict[str, Draw] = {
     "tradeoff": tradeoff,
+    "recipes": recipes,
     "k": k,
     "kernels": kernels,
     "speed": speed,

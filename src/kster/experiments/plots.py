@@ -52,7 +52,23 @@ def bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float 
         axes.tick_params("x", labelrotation=20)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)  # bars fill their frame
+    return figure
+
+
+def ranked(title: str, rows: Sequence[str], series: Mapping[str, Sequence[float | None]], x: str) -> Figure:
+    """Many named rows, one below the other, a bar for each series; a missing value leaves a gap."""
+    figure = _empty(title, x, "")
+    figure.set_figheight(1.2 + 0.28 * len(rows))
+    axes = figure.axes[0]
+    height = 0.8 / max(1, len(series))
+    for number, (name, values) in enumerate(series.items()):
+        places = [i + (number - (len(series) - 1) / 2) * height for i in range(len(rows))]
+        lengths = [0.0 if value is None else value for value in values]
+        axes.barh(places, lengths, height, label=name, color=COLOURS[number % len(COLOURS)])
+    axes.set_yticks(range(len(rows)), rows)
+    axes.invert_yaxis()
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
