@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,22 @@ def test_one_correction_serves_the_next_sentence_and_leaves_other_text_alone(
     assert "Dosiertrichter" not in base[0]
     assert "Dosiertrichter" in adapted[0]
     assert adapted[1:] == base[1:]
+
+
+def test_the_readmes_correction_takes_before_any_fit(english_german: Translator, tmp_path: Path) -> None:
+    """The lines after "Correct something", in a part of the memory that they follow there."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (source, target), *_ = re.findall(r'kster memory add my\.memory "(.+)" "(.+)"', readme)
+    shown = re.compile(r'"(.+ dosing funnel.+)" \| kster translate --memory my\.memory +# (.+)')
+    ((question, answer),) = shown.findall(readme)
+    pairs = [p for p in read_pairs(EXAMPLES / "ombravella.tmx", "en", "de") if isinstance(p, Pair)]
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        memory.import_pairs(pairs[::5])
+        (before,) = english_german.translate([question], memory=memory)
+        memory.add(source, target)
+        (after,) = english_german.translate([question], memory=memory)
+    assert "Dosiertrichter" not in before.text
+    assert after.text == answer
 
 
 def test_the_held_out_segments_are_not_in_the_memory() -> None:
