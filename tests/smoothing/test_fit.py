@@ -218,3 +218,17 @@ def test_a_fit_can_start_from_the_smoother_that_the_model_carries(tiny_marian: P
         other = FitSettings(**(QUICK | {"steps": 1}), start="carried", kernel="gaussian")  # type: ignore[arg-type]
         fit(model, memory, other)  # of another kind: not started from
         assert Smoother.load(memory.directory / "smoother").settings.kernel == "gaussian"
+
+
+def test_a_fit_can_learn_from_development_text_and_stops_by_the_rest(
+    model: BaseModel, memory: Memory
+) -> None:
+    dev = [(f"the {word} is red", f"{word} ist rot") for word in ("house", "sea", "child", "lid", "book")]
+    with_dev = fit(model, memory, FitSettings(**QUICK, dev_share=0.5), dev)
+    without = fit(model, memory, FitSettings(**QUICK), dev)
+    assert with_dev.dev.tokens < without.dev.tokens  # two of the five are left to stop by
+    assert with_dev.curve != without.curve
+    with pytest.raises(KsterError, match="at least two pairs"):
+        fit(model, memory, FitSettings(**QUICK, dev_share=0.5), dev[:1])
+    with pytest.raises(KsterError, match=r"general_share and dev_share are 0\.6 and 0\.4"):
+        FitSettings(general_share=0.6, dev_share=0.4)

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 
 from kster.errors import KsterError
+from kster.experiments.blocks import DOMAINS, GENERAL, NEWS_TRAIN, memory_slice, test_slice
 from kster.experiments.data import Corpora, Pairs, Slice
 from kster.experiments.embeddings import embed, method
 from kster.experiments.scale import Scale
 from kster.experiments.stages import read_json, write_json
-from kster.experiments.tables import DOMAINS, GENERAL, NEWS_TRAIN, memory_slice, test_slice
 
 TEXT = 20_000  # pairs of each corpus that senses are learned from
 LEAST_SEEN = 15  # pairs with a source word

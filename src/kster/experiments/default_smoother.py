@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
+from kster.experiments.blocks import NEWS_TRAIN
 from kster.experiments.data import Corpora, Pairs, Slice
 from kster.experiments.pipeline import languages_of
-from kster.experiments.tables import NEWS_TRAIN
 from kster.model import BaseModel
 from kster.smoothing import FitSettings
 from kster.smoothing.default_fit import DefaultFitResult, DefaultFitSettings, fit_default

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kster.experiments.blocks import DOMAINS, GENERAL, memory_slice, test_slice
 from kster.experiments.data import Slice
 from kster.experiments.engine import Engine, MemorySpec
 from kster.experiments.example import EXAMPLE
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import OutOfTime, digest, read_json, write_json
-from kster.experiments.tables import DOMAINS, GENERAL, memory_slice, test_slice
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.smoothing import SmootherSettings

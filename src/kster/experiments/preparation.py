@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kster.errors import KsterError
+from kster.experiments.blocks import DOMAINS, NOISY, memory_slice
 from kster.experiments.data import Corpora, Slice, write_lines
 from kster.experiments.noise import disturb_lines
 from kster.experiments.scale import Scale
-from kster.experiments.tables import DOMAINS, NOISY, memory_slice
 
 Prepare = Callable[[Corpora, Scale], list[Path]]
 """Makes what is missing; returns the files that are no corpora and must be copied as they are."""

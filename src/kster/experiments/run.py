@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
+from kster.experiments.blocks import Block
 from kster.experiments.data import Slice
 from kster.experiments.extras import EXTRAS, PARTS, READS
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import write_json
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import TABLES, Block
+from kster.experiments.tables import TABLES
 
 WHOLE_TEST = 2_500  # lines of a test set, for want of a better guess
 FITTED_AS_LINES = 2_000  # translated in the time that a system takes to fit or to choose

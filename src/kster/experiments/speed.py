@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
+from kster.experiments.blocks import GENERAL, domain_setting, kster, memory_slice, mixed_setting, test_slice
 from kster.experiments.data import Slice
 from kster.experiments.engine import Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import GENERAL, domain_setting, kster, memory_slice, mixed_setting, test_slice
 from kster.smoothing import SmootherSettings
 
 LEAST_MEMORY = 1_000  # segments; smaller memories cost what a small one costs

@@ -9,13 +9,14 @@ from typing import Any
 
 import torch
 
+from kster.experiments.blocks import DOMAINS, domain_setting, kster, test_slice
 from kster.experiments.data import LONGEST_TO_FIT, Pairs, Slice
 from kster.experiments.engine import Engine
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import read_json
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import DOMAINS, domain_setting, kernels, kster, test_slice
+from kster.experiments.tables import kernels
 from kster.memory import Neighbours
 from kster.model import ForcedSentence
 from kster.smoothing import Smoothing

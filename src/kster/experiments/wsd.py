@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from kster.experiments.bleu import corpus_bleu
+from kster.experiments.blocks import kster, mixed_setting
 from kster.experiments.contrastive import Contrast, read_selected, searched_slices, text_slices
 from kster.experiments.data import Slice
 from kster.experiments.engine import Engine
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.systems import engine_of
-from kster.experiments.tables import kster, mixed_setting
 
 
 def wsd(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:

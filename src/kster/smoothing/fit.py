@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = {"cpu": 60_000, "cuda": 1_000_000}
 START_TOKENS = 4096  # training tokens on which the start is tuned
 GENERAL_HELD_OUT = 0.1  # of the general-domain pairs
+DEV_HELD_OUT = 4  # one of so many development pairs, when the others are learned from
 
 Pairs = Sequence[tuple[str, str]]
 Progress = Callable[[str, int], None]
@@ -89,18 +90,25 @@ def fit(
     split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
     cacher = _Cacher(Lookup(model, memory, entries), over_fetch(settings.k), progress, caches)
     table = KeyTable(entries, device)
-    train = [Source(cacher.segments(split.train), table)]
+    train = [Source(cacher.segments(split.train), table, 1.0 - settings.general_share - settings.dev_share)]
     dev_in_memory = count_in_memory(entries, dev, "development") if dev else 0
+    if dev and settings.dev_share > 0:
+        learned = [pair for i, pair in enumerate(dev) if i % DEV_HELD_OUT]
+        if not learned:
+            raise KsterError("development text that is also learned from needs at least two pairs")
+        train.append(Source(cacher.pairs(learned), table, settings.dev_share))
+        dev = dev[::DEV_HELD_OUT]
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
     if general is None:
         general = general_text(model.source_lang, model.target_lang)
+    general_cache = None
     if general and settings.general_share > 0:
         count_in_memory(entries, general, "general-domain")
         held_out = max(1, round(len(general) * GENERAL_HELD_OUT))
         if held_out == len(general):
             raise KsterError("general-domain text for a fit needs at least two pairs")
-        train[0].share = 1.0 - settings.general_share
-        train.append(Source(cacher.pairs(general[held_out:]), table, settings.general_share))
+        general_cache = cacher.pairs(general[held_out:])
+        train.append(Source(general_cache, table, settings.general_share))
         judged.append(Source(cacher.pairs(general[:held_out]), table))
     cached = time.monotonic()
 
@@ -133,7 +141,7 @@ def fit(
         newest_segment=entries.newest_segment,
         train_tokens=len(train[0].cache),
         train_segments=len(split.train),
-        general_tokens=len(train[1].cache) if len(train) > 1 else 0,
+        general_tokens=len(general_cache) if general_cache is not None else 0,
         empty_slots=_empty_slots(train[0].cache, settings),
         dev_origin="given" if dev else "held out",
         dev_in_memory=dev_in_memory,

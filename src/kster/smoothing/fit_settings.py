@@ -34,6 +34,8 @@ class FitSettings:
     max_tokens: at most this many tokens of the memory are trained on (all may be retrieved). None: 60,000
         on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
     general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
+    dev_share: the share taken from the development pairs, when they are given. They are what the memory will
+        be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
     """
 
     kernel: Kernel = "laplacian"
@@ -54,6 +56,7 @@ class FitSettings:
     dev_fraction: float = 0.08
     max_tokens: int | None = None
     general_share: float = 0.3
+    dev_share: float = 0.0
     seed: int = 1
 
     @classmethod
@@ -67,6 +70,7 @@ class FitSettings:
             "label_smoothing": 0.0,
             "start": "paper",
             "general_share": 0.0,
+            "dev_share": 0.0,
         }
         return cls(**(recipe | changes))
 
@@ -76,12 +80,17 @@ class FitSettings:
             raise KsterError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
         _one_of("dropout", self.dropout, DROPOUTS)
         _one_of("start", self.start, STARTS)
-        for name in ("keep_rate", "label_smoothing", "dev_fraction", "general_share"):
+        for name in ("keep_rate", "label_smoothing", "dev_fraction", "general_share", "dev_share"):
             value = getattr(self, name)
             if not 0.0 <= value < 1.0:
                 raise KsterError(
                     f"Fit setting {name} is {value!r}; accepted: from 0 up to, but not including, 1."
                 )
+        if self.general_share + self.dev_share >= 1.0:
+            raise KsterError(
+                f"Fit settings general_share and dev_share are {self.general_share} and {self.dev_share}; "
+                "accepted: less than 1 together, the memory's own text is the rest."
+            )
         if self.dev_fraction == 0.0:
             raise KsterError("Fit setting dev_fraction is 0; accepted: above 0, a fit must be able to stop.")
         for name in ("steps", "batch_tokens", "evaluate_every", "patience"):
