@@ -102,10 +102,13 @@ def _is_end(line: str, match: re.Match[str]) -> bool:
 def _with_letters(line: str, spans: list[Span]) -> list[Span]:
     """What has no letter, a number or a placeholder say, is no sentence: it stays with its neighbour."""
     kept: list[Span] = []
+    is_bare = False  # the last one
     for begin, end in spans:
-        bare = kept and any(_NO_LETTERS.fullmatch(line, *span) for span in (kept[-1], (begin, end)))
-        if bare:
+        joins = _NO_LETTERS.fullmatch(line, begin, end) is not None
+        if kept and (is_bare or joins):
             kept[-1] = (kept[-1][0], end)
+            is_bare = is_bare and joins
         else:
             kept.append((begin, end))
+            is_bare = joins
     return kept

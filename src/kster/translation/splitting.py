@@ -104,15 +104,37 @@ def _pieces(
 def _cut(line: str, spans: list[Span], fits: Callable[[str], bool]) -> list[Span]:
     """Parts of a line that fit: as much of it together as does, at the best cuts there are."""
     parts: list[Span] = []
-    for begin, end in spans:
+    at = 0
+    while at < len(spans):
+        begin, end = spans[at]
         if parts and fits(line[parts[-1][0] : end]):
-            parts[-1] = (parts[-1][0], end)
-        elif fits(line[begin:end]):
-            parts.append((begin, end))
-        else:
+            begin, _ = parts.pop()
+        elif not fits(line[begin:end]):
             finer = clauses(line, begin, end)
             parts += _cut(line, finer, fits) if len(finer) > 1 else _halve(line, begin, end, fits)
+            at += 1
+            continue
+        at = _last_that_fits(line, begin, spans, at, fits)
+        parts.append((begin, spans[at][1]))
+        at += 1
     return parts
+
+
+def _last_that_fits(line: str, begin: int, spans: list[Span], at: int, fits: Callable[[str], bool]) -> int:
+    """How far a part may go that fits up to span `at`, in few questions: ever longer steps, then shorter."""
+
+    def goes_to(last: int) -> bool:
+        return last < len(spans) and fits(line[begin : spans[last][1]])
+
+    step = 1
+    while goes_to(at + step):
+        at += step
+        step *= 2
+    while step > 1:
+        step //= 2
+        if goes_to(at + step):
+            at += step
+    return at
 
 
 def _halve(line: str, begin: int, end: int, fits: Callable[[str], bool]) -> list[Span]:
