@@ -54,6 +54,7 @@ CASES = {
         Slice("it", "dev"), Slice("it", "train"), several=True, most_segments=1500
     ),
     "koran": Case(Slice("koran", "dev"), Slice("koran", "train", 2000), several=True),
+    "example, as it is": Case(Slice("example", "test"), Slice("example", "train")),
     "example": Case(Slice("example", "test"), Slice("example", "train"), join=2),
     "example, segments joined": Case(
         Slice("example", "test"), Slice("example", "train"), join=2, join_memory=2
