@@ -22,7 +22,7 @@ TRANSLATED = f"{FIRST[1]}  {SECOND[1]} {THIRD[1]}"
 
 @pytest.fixture(params=["taught_marian", "taught_m2m100"], scope="module")
 def translator(request: pytest.FixtureRequest) -> Translator:
-    return Translator(request.getfixturevalue(request.param))
+    return Translator(request.getfixturevalue(request.param), split_sentences=True)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def translate(
             "--split-sentences/--no-split-sentences",
             help="Translate the sentences of a line one by one, or all as one.",
         ),
-    ] = True,
+    ] = False,
     input: Annotated[
         Path | None, typer.Option("--input", "-i", metavar="FILE", show_default="standard input")
     ] = None,

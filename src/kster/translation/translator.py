@@ -60,7 +60,7 @@ class Translator:
         device: str = "auto",
         source_lang: str | None = None,
         target_lang: str | None = None,
-        split_sentences: bool = True,
+        split_sentences: bool = False,
     ) -> None:
         """split_sentences: what `translate` does with a line of several sentences, unless a call says."""
         if model is None and memory is None:
