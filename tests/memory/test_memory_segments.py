@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from speller import Speller
@@ -178,3 +181,25 @@ def test_info_says_what_has_changed_since_the_fit(memory: Memory) -> None:
         memory.compact()
     (smoother / "fit.json").write_text(json.dumps({**fit, "newest_segment": "9"}))
     assert memory.info().since_fit is None
+
+
+def test_a_source_is_found_by_an_index_which_older_memories_get_on_opening(tmp_path: Path) -> None:
+    with Memory.create(tmp_path / "memory", Speller()) as memory:
+        long = "the same beginning of a long source text, "
+        memory.add_many([Pair(long + end, f"target {end}") for end in ("one", "two", "three")])
+    file = tmp_path / "memory" / "memory.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DROP INDEX live_by_source")
+        connection.commit()
+    with Memory.open(tmp_path / "memory", Speller()) as memory:
+        assert [s.target for s in memory.find_text(source=long + "two")] == ["target two"]
+        assert memory.find_text(source=long) == []
+        memory.remove_pair(long + "two", "target two")
+        assert memory.find_text(source=long + "two") == []
+        assert [s.source for s in memory.find_text(target="target one")] == [long + "one"]
+        plans: list[str] = []
+        with memory._store.reading_apart() as database:
+            database.connection.set_trace_callback(plans.append)
+            database.by_text(long + "one", None)
+            (plan,) = database.execute(f"EXPLAIN QUERY PLAN {plans[0]}").fetchall()
+    assert "USING INDEX live_by_source" in plan[-1]

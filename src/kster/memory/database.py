@@ -15,6 +15,13 @@ from kster.memory.spans import Spans
 
 FILE = "memory.sqlite"
 
+BEGINNING = 32  # characters of a source that an index finds it by
+
+# Made on opening, too: memories from before it have none.
+BY_SOURCE = (
+    f"CREATE INDEX IF NOT EXISTS live_by_source ON segments (substr(source, 1, {BEGINNING})) "
+    "WHERE removed = 0"
+)
 SCHEMA = """
 CREATE TABLE segments (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice; grows with first_entry
@@ -94,10 +101,18 @@ class Database:
         if writable:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
+            if not new and not self._has_index("live_by_source"):
+                self.connection.execute(BY_SOURCE)
         self.connection.create_function("contains", 2, _contains, deterministic=True)
 
     def create(self) -> None:
         self.connection.executescript(SCHEMA)
+        self.connection.execute(BY_SOURCE)
+
+    def _has_index(self, name: str) -> bool:
+        """Also where there is no table to index: such a file is damaged, and whoever reads it will say so."""
+        there = "SELECT name FROM sqlite_master WHERE name IN ('segments', ?)"
+        return [row[0] for row in self.execute(there, (name,))] != ["segments"]
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, parameters)
@@ -178,11 +193,15 @@ class Database:
     def by_text(self, source: str | None, target: str | None) -> list[Segment]:
         if not _is_unicode((source or "") + (target or "")):
             return []
-        statement = (
-            f"SELECT {COLUMNS} FROM segments WHERE removed = 0 AND (? IS NULL OR source = ?) "
-            "AND (? IS NULL OR target = ?) ORDER BY id"
-        )
-        return [Segment(*row) for row in self.execute(statement, (source, source, target, target))]
+        conditions, values = ["removed = 0"], list[str]()
+        if source is not None:  # +: or SQLite writes the text into the first condition and loses the index
+            conditions += [f"substr(source, 1, {BEGINNING}) = substr(?, 1, {BEGINNING})", "+source = ?"]
+            values += [source, source]
+        if target is not None:
+            conditions.append("target = ?")
+            values.append(target)
+        statement = f"SELECT {COLUMNS} FROM segments WHERE {' AND '.join(conditions)} ORDER BY id"
+        return [Segment(*row) for row in self.execute(statement, values)]
 
     def by_unit(self, unit: str) -> list[Segment]:
         statement = f"SELECT {COLUMNS} FROM segments WHERE unit = ? AND removed = 0 ORDER BY id"
