@@ -9,6 +9,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVED_MEMORIES := kster-data/ombravella kster-data/ombravella-de-en
 
+# As the command line does by itself: threads that wait sleep, so that other programs on the machine do no harm.
+export OMP_WAIT_POLICY ?= PASSIVE
+
 .PHONY: install demo serve test test-slow test-gpu lint format clean
 
 install: $(STAMP)

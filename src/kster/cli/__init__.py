@@ -25,6 +25,9 @@ _USER_ERRNO = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
+    # Before torch is loaded: threads that wait shall sleep. Spinning, they are hardly faster on a machine
+    # that does nothing else, and several times slower where another program wants one of the cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import typer
 
     from kster.cli.app import app
