@@ -51,41 +51,29 @@ def base_predictor(queries: Tensor, logits: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class SmoothedPredictor:
-    """log p = log((1 − λ) p_m + λ p_e), with the memory looked up at every step."""
+    """log p = log((1 − λ) p_m + λ p_e), with the memory looked up at every step.
 
-    memory: Searchable
+    memory: or an index, which is one state of a memory; two predictors by the same state are equal.
+    """
+
+    memory: Searchable | Index
     smoother: Smoother
 
     def __call__(self, queries: Tensor, logits: Tensor) -> Tensor:
-        return _smooth(self.memory, self.smoother, queries, logits)
+        base = base_predictor(queries, logits)  # (rows, V)
+        neighbours = self.memory.search(queries, self.smoother.k)
+        at_values = base.gather(-1, neighbours.values)  # (rows, k)
+        favourite = base.amax(dim=-1) if self.smoother.needs_base_log_probs else None
+        smoothing = self.smoother(queries, neighbours, at_values, favourite)
+        return mix(base, neighbours, smoothing, out=base)
 
-    def frozen(self, rows: int, device: torch.device) -> FrozenPredictor | None:
+    def frozen(self, rows: int, device: torch.device) -> SmoothedPredictor | None:
         """With the memory's index as it is now. A search that takes long anyway is not worth recording: a
         recorded one looks up rows that are not in use, too."""
         index = self.memory.index_on(device) if isinstance(self.memory, Indexed) else None
         if index is None or rows * index.snapshot.live_count > WORTH_RECORDING:
             return None
-        return FrozenPredictor(index, self.smoother)
-
-
-@dataclass(frozen=True, slots=True)
-class FrozenPredictor:
-    """The same by one state of a memory; equal to another of that state."""
-
-    index: Index
-    smoother: Smoother
-
-    def __call__(self, queries: Tensor, logits: Tensor) -> Tensor:
-        return _smooth(self.index, self.smoother, queries, logits)
-
-
-def _smooth(memory: Searchable | Index, smoother: Smoother, queries: Tensor, logits: Tensor) -> Tensor:
-    base = base_predictor(queries, logits)  # (rows, V)
-    neighbours = memory.search(queries, smoother.k)
-    at_values = base.gather(-1, neighbours.values)  # (rows, k)
-    favourite = base.amax(dim=-1) if smoother.needs_base_log_probs else None
-    smoothing = smoother(queries, neighbours, at_values, favourite)
-    return mix(base, neighbours, smoothing, out=base)
+        return SmoothedPredictor(index, self.smoother)
 
 
 def require_same_model(model: BaseModel, memory: Searchable) -> None:
