@@ -240,3 +240,10 @@ def test_a_part_that_fails_is_named(taught_marian: Path, data: Path, tmp_path: P
     request = Request("unseen", broken, model, out, stage="run", quick=True, device="cpu", workers=2)
     with pytest.raises(KsterError, match=r"failed: unseen \(part 0\)"):
         carry_out(request)
+
+
+def test_a_part_that_is_not_there_is_named(taught_marian: Path, data: Path, tmp_path: Path) -> None:
+    model, out = [str(taught_marian)], tmp_path / "out"
+    request = Request("unseen", data, model, out, stage="run", quick=True, device="cpu", part=7)
+    with pytest.raises(KsterError, match="--part is 7; accepted: 0 to 0, unseen has 1"):
+        carry_out(request)

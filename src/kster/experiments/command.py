@@ -10,7 +10,7 @@ from pathlib import Path
 from kster.errors import KsterError
 from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
 from kster.experiments.preparation import PREPARATIONS, original
-from kster.experiments.run import experiment_names, needed_data, parts, run
+from kster.experiments.run import Part, experiment_names, needed_data, parts, run
 from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.stages import Clock, OutOfTime
 from kster.experiments.workers import Share, share_out
@@ -103,12 +103,19 @@ def _run(request: Request, names: list[str]) -> bool:
                 if request.part is None:
                     run(name, pipeline, request.scale, tuple(request.unseen))
                 else:
-                    parts(name, request.scale, tuple(request.unseen))[request.part].do(pipeline)
+                    _part(request, name).do(pipeline)
             pipeline.close()
     except OutOfTime:
         print("out of time; what is finished is kept, the same command continues", file=sys.stderr)
         return False
     return True
+
+
+def _part(request: Request, name: str) -> Part:
+    known = parts(name, request.scale, tuple(request.unseen))
+    if request.part is None or not 0 <= request.part < len(known):
+        raise KsterError(f"--part is {request.part}; accepted: 0 to {len(known) - 1}, {name} has {len(known)}")
+    return known[request.part]
 
 
 def _share(request: Request, names: list[str], clock: Clock) -> bool:
