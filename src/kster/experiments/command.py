@@ -114,7 +114,9 @@ def _run(request: Request, names: list[str]) -> bool:
 def _part(request: Request, name: str) -> Part:
     known = parts(name, request.scale, tuple(request.unseen))
     if request.part is None or not 0 <= request.part < len(known):
-        raise KsterError(f"--part is {request.part}; accepted: 0 to {len(known) - 1}, {name} has {len(known)}")
+        raise KsterError(
+            f"--part is {request.part}; accepted: 0 to {len(known) - 1}, {name} has {len(known)}"
+        )
     return known[request.part]
 
 
