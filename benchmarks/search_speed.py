@@ -24,9 +24,8 @@ from torch import Tensor
 
 from kster.memory import Neighbours, SearchSettings
 from kster.memory.index import BlockIndex, Index, blocks
-from kster.memory.index.ivf import IvfIndex
 from machine import describe
-from search_recall import snapshot_of
+from snapshots import snapshot_of
 
 CPU = torch.device("cpu")
 
@@ -58,6 +57,8 @@ def milliseconds(index: Index, queries: Tensor, k: int, repeats: int = 5) -> flo
 
 
 def on_the_cpu(sizes: Sequence[int], batches: Sequence[int], dimension: int, k: int) -> None:
+    from kster.memory.index.ivf import IvfIndex  # needs faiss, which a machine with a GPU may lack
+
     print("on the CPU: exact search, and search by FAISS's lists")
     for size in sizes:
         with tempfile.TemporaryDirectory() as scratch:

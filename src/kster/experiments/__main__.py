@@ -22,7 +22,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--max-seconds", type=float, help="begin nothing new after so long")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the work")
-    parser.add_argument("--part", type=int, help="only this part of one experiment, as workers do")
     parser.add_argument("--unseen", action="append", default=[], help="a further corpus with a test split")
     parser.add_argument("--list-data", action="store_true", help="print the files it reads, and stop")
     parser.add_argument("--pack", type=Path, help="copy what it reads to a smaller data directory, and stop")

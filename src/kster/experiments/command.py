@@ -6,22 +6,23 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
 from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
 from kster.experiments.preparation import PREPARATIONS, original
-from kster.experiments.run import Part, experiment_names, needed_data, parts, run
+from kster.experiments.run import experiment_names, needed_data, parts, run
 from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.stages import Clock, OutOfTime
 from kster.experiments.workers import Share, share_out
 
+if TYPE_CHECKING:
+    from kster.experiments.pipeline import Pipeline
+
 
 @dataclass(slots=True)
 class Request:
-    """name: an experiment or "all"; model: one base model for each direction; the rest as the options say.
-
-    part: do nothing but this part of the one experiment, for another process that does the others.
-    """
+    """name: an experiment or "all"; model: one base model for each direction; the rest as the options say."""
 
     name: str
     data: Path
@@ -33,7 +34,6 @@ class Request:
     device: str = "auto"
     max_seconds: float | None = None
     workers: int = 1
-    part: int | None = None
     unseen: list[str] = field(default_factory=list)
     list_data: bool = False
     pack: Path | None = None
@@ -58,6 +58,19 @@ class Request:
         """Where text made before a run is kept; a quick run's must not pass for a full one's."""
         return self.cache_directory / f"data-{self.scale.name}"
 
+    def pipeline(self, model: str, clock: Clock) -> Pipeline:
+        from kster.experiments.pipeline import Pipeline
+
+        return Pipeline(
+            model,
+            self.data,
+            self.out,
+            self.cache_directory,
+            made=self.made,
+            device=self.device,
+            clock=clock,
+        )
+
 
 def carry_out(request: Request) -> bool:
     """False when the time was over before everything was done; the same request continues."""
@@ -75,8 +88,6 @@ def carry_out(request: Request) -> bool:
 
 
 def _run(request: Request, names: list[str]) -> bool:
-    from kster.experiments.pipeline import Pipeline
-
     if not request.model:
         raise KsterError(
             "--model is missing: the base model to experiment with; repeat it for both directions"
@@ -85,39 +96,23 @@ def _run(request: Request, names: list[str]) -> bool:
         raise KsterError(f"--workers is {request.workers}; accepted: at least 1")
     clock = Clock(request.max_seconds)
     if request.workers > 1 and not _share(request, names, clock):
-        return False
+        return _out_of_time()
     try:
         for model in request.model:
-            pipeline = Pipeline(
-                model,
-                request.data,
-                request.out,
-                request.cache_directory,
-                made=request.made,
-                device=request.device,
-                clock=clock,
-            )
+            pipeline = request.pipeline(model, clock)
             for name in names:
                 if name in PREPARATIONS:
                     PREPARATIONS[name](pipeline.corpora, request.scale)
-                if request.part is None:
-                    run(name, pipeline, request.scale, tuple(request.unseen))
-                else:
-                    _part(request, name).do(pipeline)
+                run(name, pipeline, request.scale, tuple(request.unseen))
             pipeline.close()
     except OutOfTime:
-        print("out of time; what is finished is kept, the same command continues", file=sys.stderr)
-        return False
+        return _out_of_time()
     return True
 
 
-def _part(request: Request, name: str) -> Part:
-    known = parts(name, request.scale, tuple(request.unseen))
-    if request.part is None or not 0 <= request.part < len(known):
-        raise KsterError(
-            f"--part is {request.part}; accepted: 0 to {len(known) - 1}, {name} has {len(known)}"
-        )
-    return known[request.part]
+def _out_of_time() -> bool:
+    print("out of time; what is finished is kept, the same command continues", file=sys.stderr)
+    return False
 
 
 def _share(request: Request, names: list[str], clock: Clock) -> bool:
@@ -130,14 +125,8 @@ def _share(request: Request, names: list[str], clock: Clock) -> bool:
                 PREPARATIONS[name](corpora, request.scale)
             for number, part in enumerate(parts(name, request.scale, tuple(request.unseen))):
                 shares.append((part.size, Share(name, number, model)))
-    common = [
-        *("--data", str(request.data), "--out", str(request.out), "--cache", str(request.cache_directory)),
-        *("--device", request.device),
-        *(["--quick"] if request.quick else []),
-        *(word for corpus in request.unseen for word in ("--unseen", corpus)),
-    ]
     longest_first = [share for _, share in sorted(shares, key=lambda sized: -sized[0])]
-    return share_out(longest_first, common, request.workers, clock)
+    return not longest_first or share_out(longest_first, request, clock)
 
 
 def _report(request: Request, names: list[str]) -> None:

@@ -23,7 +23,8 @@ LONGEST_TO_FIT = 480  # bytes; shorter than any model's limit in tokens, whateve
 class Slice:
     """Lines of a corpus: `count` pairs from line `first` on, or all that follow; perhaps not every one.
 
-    every: 5 takes the first, sixth, … of the whole corpus; `first` and `count` are counted among those.
+    every: 5 takes the first, sixth, … of the whole corpus, shift: 2 the third, eighth, … instead; `first` and
+    `count` are counted among those.
     """
 
     corpus: str
@@ -31,10 +32,12 @@ class Slice:
     count: int | None = None
     first: int = 0
     every: int = 1
+    shift: int = 0  # less than `every`
 
     def __str__(self) -> str:
         end = "" if self.count is None else str(self.first + self.count)
         step = "" if self.every == 1 else f", every {self.every}"
+        step += f" from {self.shift}" if self.shift else ""
         return f"{self.corpus}/{self.split}[{self.first or ''}:{end}]{step}"
 
     @property
@@ -47,6 +50,16 @@ class Slice:
         if count is None or (self.count is not None and self.count <= count):
             return self
         return replace(self, count=count)
+
+    def sample(self, size: int, available: int, draw: int = 0, draws: int = 1) -> Slice:
+        """`size` lines spread evenly over this slice, which has so many and begins with the corpus.
+
+        Each of several draws gets others, as far as there are any.
+        """
+        if size >= available:
+            return self
+        every = self.every * (available // size)
+        return replace(self, count=size, every=every, shift=self.shift + every * draw // draws)
 
 
 class Corpora:
@@ -98,10 +111,11 @@ class Corpora:
 
     def _read(self, slice: Slice) -> Pairs:
         if slice.corpus == EXAMPLE:
-            pairs = example_pairs(slice.split, self.direction)
-            return pairs[slice.first :][: slice.count]
-        source, target = (self.file(slice.corpus, slice.split, language) for language in self.direction)
-        return list(_lines(source, target, slice.end))[:: slice.every][slice.first :][: slice.count]
+            lines = example_pairs(slice.split, self.direction)
+        else:
+            source, target = (self.file(slice.corpus, slice.split, language) for language in self.direction)
+            lines = list(_lines(source, target, slice.end))
+        return lines[slice.shift :: slice.every][slice.first :][: slice.count]
 
 
 @lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from kster.experiments import plots
@@ -172,24 +173,37 @@ def online(
         scores = [corpus_bleu(lines[i : i + size], references[i : i + size]) for i in starts]
         curve = ([float(i + size) for i in starts], scores)
         over_time.setdefault(cell["column"], {})[cell["row"]] = curve
-    growth: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    growth: dict[str, dict[str, dict[int, list[float]]]] = {}  # domain → test → segments → BLEU, each draw
     for cell in result["statistics"]["growth"]:
-        xs, ys = growth.setdefault(cell["column"], {}).setdefault(cell["row"], ([], []))
-        xs.append(cell["segments"])
-        ys.append(corpus_bleu(*_texts(cell, corpora, out)))
+        scores_of = growth.setdefault(cell["column"], {}).setdefault(cell["row"], {})
+        scores_of.setdefault(cell["segments"], []).append(corpus_bleu(*_texts(cell, corpora, out)))
     for domain, series in over_time.items():
         title = f"Learning while translating, {domain}, {section.direction}"
         section.figures[f"online-{domain}"] = plots.lines(title, series, "sentence", "BLEU of the last part")
-    for domain, series in growth.items():
+    for domain, curves in growth.items():
         title = f"Quality over memory size, {domain}, {section.direction}"
-        shown = {name: (xs[1:], ys[1:]) for name, (xs, ys) in series.items()}  # no zero on a logarithmic axis
-        shown |= {f"{name}, base": ([xs[1], xs[-1]], [ys[0]] * 2) for name, (xs, ys) in series.items()}
-        section.figures[f"size-{domain}"] = plots.lines(title, shown, "segments", "BLEU", log_x=True)
-        sizes = next(iter(series.values()))[0]
-        rows = [["test", *(f"{size:,.0f}" if size else "base" for size in sizes)]]
-        rows += [[name, *(f"{score:.1f}" for score in scores)] for name, (_, scores) in series.items()]
-        section.tables.append(TextTable(title + " (segments)", rows))
+        section.figures[f"size-{domain}"] = plots.lines(title, _shown(curves), "segments", "BLEU", log_x=True)
+        sizes = next(iter(curves.values()))
+        rows = [["test", *(f"{size:,}" if size else "base" for size in sizes)]]
+        rows += [[name, *map(_mean_and_range, curve.values())] for name, curve in curves.items()]
+        notes = ("Segments; where several memories of a size were drawn: mean (lowest to highest) BLEU.",)
+        section.tables.append(TextTable(title, rows, notes))
     section.data["online"] = {"over_time": over_time, "growth": growth}
+
+
+def _shown(curves: dict[str, dict[int, list[float]]]) -> dict[str, tuple[list[float], list[float]]]:
+    """Means over the draws, and the base model's level; a logarithmic axis has no place for no segments."""
+    shown = {}
+    for name, curve in curves.items():
+        sizes = [float(size) for size in curve if size]
+        shown[name] = (sizes, [fmean(scores) for size, scores in curve.items() if size])
+        shown[f"{name}, base"] = ([sizes[0], sizes[-1]], [curve[0][0]] * 2)
+    return shown
+
+
+def _mean_and_range(scores: list[float]) -> str:
+    mean = f"{fmean(scores):.1f}"
+    return mean if len(scores) == 1 else f"{mean} ({min(scores):.1f}–{max(scores):.1f})"
 
 
 def _texts(cell: dict[str, Any], corpora: Corpora, out: Path) -> tuple[list[str], list[str]]:

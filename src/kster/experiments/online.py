@@ -26,6 +26,7 @@ from kster.smoothing import SmootherSettings
 
 DOCUMENTS = ("koran", "law")
 GROWING = (*DOMAINS, EXAMPLE)
+IN_DOMAIN = "in-domain"
 SAVE_EVERY = 50  # sentences
 
 
@@ -54,25 +55,31 @@ def _day(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any]]:
 
 
 def _growth(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any]]:
-    """Translations with memories of growing size, the first being none; "segments" says how many."""
+    """Translations with memories of growing size, the first being none; "segments" says how many.
+
+    Segments are spread evenly over the domain's: its first lines would be one chapter or one product. Small
+    memories are drawn several times.
+    """
+    test, general = test_slice(domain, scale), test_slice(GENERAL, scale)
+    whole, smoother = memory_slice(domain, scale), pipeline.default_smoother()
+    available = len(pipeline.corpora.pairs(whole))
     cells = []
-    smoother, scale = pipeline.default_smoother(), scale.for_figures
-    tests = {"in-domain": test_slice(domain, scale), GENERAL: test_slice(GENERAL, scale)}
-    for size in (0, *_sizes(pipeline, domain, scale)):
-        engine = Engine()
-        if size:
-            memory = MemorySpec(domain, (memory_slice(domain, scale).at_most(size),))
+
+    def translate(engine: Engine, row: str, test: Slice, size: int) -> None:
+        path = pipeline.translate(engine, test)
+        cells.append(pipeline.cell(row, domain, test, path) | {"segments": size})
+
+    translate(Engine(), IN_DOMAIN, test, 0)
+    translate(Engine(), GENERAL, general, 0)
+    for size in [*(size for size in scale.sizes if size < available), available]:
+        draws = scale.draws if size <= scale.drawn_up_to and size < available else 1
+        for draw in range(draws):
+            memory = MemorySpec(domain, (whole.sample(size, available, draw, draws),))
             engine = Engine(memory=memory, smoother=smoother)
-        for row, test in tests.items():
-            path = pipeline.translate(engine, test)
-            cells.append(pipeline.cell(row, domain, test, path) | {"segments": size})
+            translate(engine, IN_DOMAIN, test, size)
+            if draw == 0:
+                translate(engine, GENERAL, general, size)
     return cells
-
-
-def _sizes(pipeline: Pipeline, domain: str, scale: Scale) -> list[int]:
-    """Up to all segments of the domain's memory."""
-    every = len(pipeline.corpora.pairs(memory_slice(domain, scale)))
-    return [*(size for size in scale.sizes if size < every), every]
 
 
 def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kster.experiments.tables import TABLES
 WHOLE_TEST = 2_500  # lines of a test set, for want of a better guess
 FITTED_AS_LINES = 2_000  # translated in the time that a system takes to fit or to choose
 EXTRA_AS_LINES = 40_000
+PART_LINES = 20_000  # of one part, if it can be divided: short ones fill the processes to the end
 
 
 def experiment_names() -> list[str]:
@@ -80,7 +81,10 @@ def parts(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[Part]:
     if name in TABLES:
         for block in TABLES[name](scale, unseen).blocks:
             lines = FITTED_AS_LINES + sum(test.count or WHOLE_TEST for _, test in block.tests)
-            found.append(Part(partial(_cells, block=block, scale=scale), len(block.systems) * lines))
+            at_once = max(1, PART_LINES // lines)
+            for i in range(0, len(block.systems), at_once):
+                some = replace(block, systems=block.systems[i : i + at_once])
+                found.append(Part(partial(_cells, block=some, scale=scale), len(some.systems) * lines))
     found += [Part(do, EXTRA_AS_LINES) for do in (PARTS[name](scale) if name in PARTS else ())]
     return found
 

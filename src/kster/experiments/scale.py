@@ -15,7 +15,8 @@ class Scale:
     shortlist: kNN-MT settings translated to choose by BLEU.
     fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
     least_steps, most_steps: of any fine-tuning; batch_tokens: its batch.
-    online: sentences of the simulated working day; sizes: segments of growing memories.
+    online: sentences of the simulated working day; sizes: segments of growing memories; draws: how many
+    memories of each size up to drawn_up_to, since a few segments may be lucky ones.
     timed: sentences translated to measure speed; repeats: how often.
     contrasts: contrastive examples for each domain.
     """
@@ -38,6 +39,8 @@ class Scale:
     batch_tokens: int = 16_000
     online: int = 500
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
+    draws: int = 4
+    drawn_up_to: int = 300
     timed: int = 512
     repeats: int = 2
     contrasts: int = 300
@@ -81,6 +84,8 @@ QUICK = Scale(
     batch_tokens=500,
     online=12,
     sizes=(10, 100),
+    draws=2,
+    drawn_up_to=10,
     timed=6,
     repeats=1,
     contrasts=8,

@@ -1,59 +1,130 @@
 """Several processes for one run: a GPU waits for one process most of the time, and serves several as well.
 
-Every part of every experiment goes to a process of its own; stages that several need are made by one of them
-while the others wait (`Pipeline.once`).
+The parts of all experiments are handed out to them, one after the other; stages that several need are made by
+one of them while the others wait (`Pipeline.once`).
 """
 
 from __future__ import annotations
 
+import gc
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
 from kster.experiments.stages import Clock, OutOfTime
+
+if TYPE_CHECKING:
+    from kster.experiments.command import Request
+    from kster.experiments.pipeline import Pipeline
 
 NOT_FINISHED = 75  # the shell's "temporary failure, try again": the same command continues
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One process's work."""
+    """What a process is given to do: one part of an experiment, for one base model."""
 
     name: str
     part: int
     model: str
 
-    def command(self, common: Sequence[str], seconds: float | None) -> list[str]:
-        limit = [] if seconds is None else ["--max-seconds", f"{seconds:.0f}"]
-        own = [self.name, "--part", str(self.part), "--model", self.model, "--stage", "run"]
-        return [sys.executable, "-m", "kster.experiments", *own, *common, *limit]
+    def __str__(self) -> str:
+        return f"{self.name} (part {self.part})"
 
 
-def share_out(shares: Sequence[Share], common: Sequence[str], workers: int, clock: Clock) -> bool:
-    """Do all of them, `workers` at a time; False when the time was over before everything was done."""
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-
-    def do(share: Share) -> int:
-        try:
-            clock.check()
-        except OutOfTime:
-            return NOT_FINISHED
-        began = time.monotonic()
-        status = subprocess.run(share.command(common, clock.left), env=environment, check=False).returncode
-        took = f"{time.monotonic() - began:.0f} s"
-        print(f"-- {share.name} {share.part}: status {status} after {took}", file=sys.stderr, flush=True)
-        return status
-
-    with ThreadPoolExecutor(workers) as pool:
-        found = list(pool.map(do, shares))
-    failed = [share for share, status in zip(shares, found, strict=True) if status not in (0, NOT_FINISHED)]
+def share_out(shares: Sequence[Share], request: Request, clock: Clock) -> bool:
+    """Do all of them, in this order; False when the time was over before everything was done."""
+    done, failed = [], []
+    with (
+        _threads(max(1, (os.cpu_count() or 1) // request.workers)),
+        ProcessPoolExecutor(
+            min(request.workers, len(shares)), get_context("spawn"), _begin, (request, clock.left)
+        ) as pool,
+    ):
+        for share, future in [(share, pool.submit(_do, share)) for share in shares]:
+            try:
+                done.append(future.result())
+            except Exception as error:
+                failed.append(f"{share}: {error}")
     if failed:
-        names = ", ".join(f"{share.name} (part {share.part})" for share in failed)
-        raise KsterError(f"failed: {names}; what went wrong is above. What is finished is kept")
-    return NOT_FINISHED not in found
+        raise KsterError("failed: " + "; ".join(failed) + ". What is finished is kept")
+    return all(done)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """For processes that are started meanwhile: none may take all cores for itself."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+class _Worker:
+    """What a process keeps from one share to the next: the base models."""
+
+    def __init__(self, request: Request, clock: Clock) -> None:
+        self.request, self.clock = request, clock
+        self.pipelines: dict[str, Pipeline] = {}
+
+    def do(self, share: Share) -> bool:
+        from kster.experiments.run import parts
+
+        began, request = time.monotonic(), self.request
+        try:
+            self.clock.check()
+            pipeline = self.pipeline(share.model)
+            part = parts(share.name, request.scale, tuple(request.unseen))[share.part]
+            part.do(pipeline)
+        except OutOfTime:
+            return False
+        except Exception as error:
+            if not isinstance(error, KsterError):
+                traceback.print_exc()
+            raise KsterError(str(error) or type(error).__name__) from None  # any other might not travel
+        finally:
+            self.tidy_up()
+        took = f"{time.monotonic() - began:.0f} s"
+        print(f"-- {share} of {pipeline.direction}: {took}", file=sys.stderr, flush=True)
+        return True
+
+    def pipeline(self, model: str) -> Pipeline:
+        if model not in self.pipelines:
+            self.pipelines[model] = self.request.pipeline(model, self.clock)
+        return self.pipelines[model]
+
+    def tidy_up(self) -> None:
+        """What this share has left on the GPU is the next one's room, or another process's."""
+        import torch
+
+        for pipeline in self.pipelines.values():
+            pipeline.close()
+        gc.collect()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+
+
+_worker: _Worker | None = None  # of this process
+
+
+def _begin(request: Request, seconds: float | None) -> None:
+    global _worker
+    _worker = _Worker(request, Clock(seconds))
+
+
+def _do(share: Share) -> bool:
+    assert _worker is not None
+    return _worker.do(share)
