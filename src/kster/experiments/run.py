@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,12 @@ from kster.experiments.extras import EXTRAS, PARTS, READS
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import write_json
-from kster.experiments.systems import engine_of
+from kster.experiments.systems import System, engine_of
 from kster.experiments.tables import TABLES
 
 WHOLE_TEST = 2_500  # lines of a test set, for want of a better guess
 FITTED_AS_LINES = 2_000  # translated in the time that a system takes to fit or to choose
+TRAINED_AS_LINES = 30_000  # … that a baseline takes to train
 EXTRA_AS_LINES = 40_000
 PART_LINES = 20_000  # of one part, if it can be divided: short ones fill the processes to the end
 
@@ -78,15 +79,27 @@ def parts(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[Part]:
     """
     require_known(name)
     found = []
-    if name in TABLES:
-        for block in TABLES[name](scale, unseen).blocks:
-            lines = FITTED_AS_LINES + sum(test.count or WHOLE_TEST for _, test in block.tests)
-            at_once = max(1, PART_LINES // lines)
-            for i in range(0, len(block.systems), at_once):
-                some = replace(block, systems=block.systems[i : i + at_once])
-                found.append(Part(partial(_cells, block=some, scale=scale), len(some.systems) * lines))
+    for block in TABLES[name](scale, unseen).blocks if name in TABLES else ():
+        for systems, size in _divided(block):
+            some = replace(block, systems=systems)
+            found.append(Part(partial(_cells, block=some, scale=scale), size))
     found += [Part(do, EXTRA_AS_LINES) for do in (PARTS[name](scale) if name in PARTS else ())]
     return found
+
+
+def _divided(block: Block) -> Iterator[tuple[tuple[System, ...], int]]:
+    """A block's systems by and by, as many at a time as make a part; with its size."""
+    lines = sum(test.count or WHOLE_TEST for _, test in block.tests)
+    some: list[System] = []
+    size = 0
+    for system in block.systems:
+        own = lines + (TRAINED_AS_LINES if system.kind in ("finetuned", "joint") else FITTED_AS_LINES)
+        if some and size + own > PART_LINES:
+            yield tuple(some), size
+            some, size = [], 0
+        some.append(system)
+        size += own
+    yield tuple(some), size
 
 
 def _cells(pipeline: Pipeline, block: Block, scale: Scale) -> list[dict[str, Any]]:

@@ -90,13 +90,12 @@ def fit(
     split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
     cacher = _Cacher(Lookup(model, memory, entries), over_fetch(settings.k), progress, caches)
     table = KeyTable(entries, device)
-    train = [Source(cacher.segments(split.train), table, 1.0 - settings.general_share - settings.dev_share)]
+    dev_share = settings.dev_share if dev and len(dev) > 1 else 0.0
+    train = [Source(cacher.segments(split.train), table, 1.0 - settings.general_share - dev_share)]
     dev_in_memory = count_in_memory(entries, dev, "development") if dev else 0
-    if dev and settings.dev_share > 0:
+    if dev and dev_share > 0:
         learned = [pair for i, pair in enumerate(dev) if i % DEV_HELD_OUT]
-        if not learned:
-            raise KsterError("development text that is also learned from needs at least two pairs")
-        train.append(Source(cacher.pairs(learned), table, settings.dev_share))
+        train.append(Source(cacher.pairs(learned), table, dev_share))
         dev = dev[::DEV_HELD_OUT]
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
     if general is None:

@@ -34,8 +34,8 @@ class FitSettings:
     max_tokens: at most this many tokens of the memory are trained on (all may be retrieved). None: 60,000
         on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
     general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
-    dev_share: the share taken from the development pairs, when they are given. They are what the memory will
-        be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
+    dev_share: the share taken from the development pairs, when there are several. They are what the memory
+        will be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
     """
 
     kernel: Kernel = "laplacian"
