@@ -238,7 +238,7 @@ def test_a_part_that_fails_is_named(taught_marian: Path, data: Path, tmp_path: P
     (broken / "ted" / "test.en.xz").unlink()
     model, out = [str(taught_marian)], tmp_path / "out"
     request = Request("unseen", broken, model, out, stage="run", quick=True, device="cpu", workers=2)
-    with pytest.raises(KsterError, match=r"failed: unseen \(part 0\): .*ted/test\.en\.xz: no such file"):
+    with pytest.raises(KsterError, match=r"failed: unseen \(part \d\): .*ted/test\.en\.xz: no such file"):
         carry_out(request)
 
 
