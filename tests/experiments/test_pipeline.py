@@ -20,7 +20,7 @@ from kster.experiments.pipeline import Pipeline
 from kster.experiments.run import result_file, run
 from kster.experiments.scale import Scale
 from kster.experiments.stages import Clock, OutOfTime, read_json
-from kster.experiments.systems import choose, shortlist
+from kster.experiments.systems import choose
 from kster.smoothing.sweep import Trial
 
 
@@ -118,16 +118,6 @@ sys.exit(main(["unseen", "--data", {str(data)!r}, "--model", {str(taught_marian)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "unseen" / "en-de.run.json").is_file()
-
-
-def test_a_shortlist_has_different_weights_the_most_likely_first() -> None:
-    trials = [
-        Trial(4, 1.0, 0.1, 3.0),
-        Trial(8, 1.0, 0.1, 2.0),
-        Trial(4, 2.0, 0.5, 1.5),
-        Trial(4, 1.0, 0.9, 9.0),
-    ]
-    assert shortlist(trials, 2) == [trials[2], trials[1]]
 
 
 def test_the_engine_with_the_best_translations_of_dev_is_chosen(

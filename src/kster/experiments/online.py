@@ -72,7 +72,7 @@ def _growth(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any
     translate(Engine(), IN_DOMAIN, test, 0)
     translate(Engine(), GENERAL, general, 0)
     for size in [*(size for size in scale.sizes if size < available), available]:
-        draws = scale.draws if size <= scale.drawn_up_to and size < available else 1
+        draws = min(scale.draws, available // size) if size <= scale.drawn_up_to else 1
         for draw in range(draws):
             memory = MemorySpec(domain, (whole.sample(size, available, draw, draws),))
             engine = Engine(memory=memory, smoother=smoother)

@@ -12,7 +12,8 @@ class Scale:
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
     figure_test: pairs of each test set for figures that compare many settings; grid_test: for the grid.
     it_every: of how many pairs of the IT corpus its memory takes one.
-    shortlist: kNN-MT settings translated to choose by BLEU.
+    shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
+    bandwidth_factors: wider and narrower kernels that are tried out from the best of them.
     fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
     least_steps, most_steps: of any fine-tuning; batch_tokens: its batch.
     online: sentences of the simulated working day; sizes: segments of growing memories; draws: how many
@@ -31,6 +32,8 @@ class Scale:
     dev: int = 2_000
     dev_decoded: int = 400
     shortlist: int = 6
+    shortlist_of_k: int = 2
+    bandwidth_factors: tuple[float, ...] = (0.5, 2.0, 4.0)
     fit: dict[str, Any] = field(default_factory=dict)
     epochs: tuple[int, ...] = (3, 10, 30)
     joint_epochs: tuple[int, ...] = (2,)
@@ -70,6 +73,8 @@ QUICK = Scale(
     dev=12,
     dev_decoded=4,
     shortlist=2,
+    shortlist_of_k=1,
+    bandwidth_factors=(2.0,),
     fit={
         "steps": 20,
         "batch_tokens": 512,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kster.experiments import knn
 from kster.experiments.baselines import train_baseline
 from kster.experiments.bleu import corpus_bleu
 from kster.experiments.data import Slice
@@ -23,15 +24,13 @@ Kind = Literal["base", "finetuned", "joint", "knn", "fixed", "kster"]
 class System:
     """One row of a table.
 
-    ks: numbers of neighbours kNN-MT may choose from; shortlist: of how many settings by BLEU, if not as
-    many as usual. fixed: kNN-MT with nothing left to choose.
+    k: of kNN-MT, if it may not choose. fixed: kNN-MT with nothing left to choose.
     fit: settings of KSTER to choose from by BLEU on dev.
     """
 
     name: str
     kind: Kind
-    ks: tuple[int, ...] = (4, 8, 16, 32)
-    shortlist: int | None = None
+    k: int | None = None
     fixed: SmootherSettings | None = None
     fit: tuple[FitSettings, ...] = ()
 
@@ -56,24 +55,26 @@ def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale
         trained = [train_baseline(pipeline, memory, dev, epochs, scale) for epochs in lengths]
         return choose(pipeline, [Engine(model=model) for model in trained], dev, scale)
     if system.kind == "knn":
-        listed = shortlist(pipeline.tuning(memory, system.ks, dev), system.shortlist or scale.shortlist)
-        smoothers = [trial.settings("gaussian", exact_match=None) for trial in listed]
-        return choose(pipeline, [Engine(memory=memory, smoother=s) for s in smoothers], dev, scale)
+        return Engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale))
     fits = [pipeline.fit(memory, settings, dev) for settings in system.fit]
     return choose(pipeline, [Engine(memory=memory, smoother=path) for path in fits], dev, scale)
 
 
-def shortlist(trials: Sequence[Trial], count: int) -> list[Trial]:
-    """For each mixing weight the most likely trial, then the most likely of these.
+def tune_knn(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> SmootherSettings:
+    memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
 
-    Likelihood alone would fill the list with near copies of one setting; BLEU tends to like larger weights.
-    """
-    best: dict[float, Trial] = {}
-    for trial in trials:
-        known = best.get(trial.mixing_weight)
-        if known is None or trial.nll < known.nll:
-            best[trial.mixing_weight] = trial
-    return sorted(best.values(), key=lambda trial: trial.nll)[:count]
+    def best_of(settings: list[SmootherSettings]) -> SmootherSettings:
+        engines = [Engine(memory=memory, smoother=one) for one in dict.fromkeys(settings)]
+        chosen = choose(pipeline, engines, dev, scale).smoother
+        assert isinstance(chosen, SmootherSettings)
+        return chosen
+
+    def sweep(ks: tuple[int, ...]) -> list[Trial]:
+        return pipeline.tuning(memory, ks, dev)
+
+    if system.k is None:
+        return knn.tuned(sweep, best_of, scale)
+    return knn.tuned_with(system.k, sweep, best_of, scale)
 
 
 def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scale: Scale) -> Engine:

@@ -145,9 +145,7 @@ def ablation(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
 def k(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     scale = scale.for_figures
     systems = tuple(
-        system
-        for k in scale.ks
-        for system in (knn(f"kNN-MT k={k}", ks=(k,), shortlist=2), kster(scale, f"KSTER k={k}", k=k))
+        system for k in scale.ks for system in (knn(f"kNN-MT k={k}", k=k), kster(scale, f"KSTER k={k}", k=k))
     )
     mixed = Block(
         mixed_setting(scale),

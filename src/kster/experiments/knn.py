@@ -1,0 +1,62 @@
+"""kNN-MT tuned in earnest: k, bandwidth and mixing weight by BLEU on development text.
+
+Likelihood, which one sweep gives for thousands of settings, narrows the choice down; but BLEU likes other
+bandwidths and larger weights than likelihood does, so they are tried out from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from kster.experiments.scale import Scale
+from kster.smoothing import SmootherSettings
+from kster.smoothing.sweep import Trial
+
+Sweep = Callable[[tuple[int, ...]], list[Trial]]
+"""All settings with one of these numbers of neighbours, with their likelihood on development text."""
+
+Choose = Callable[[list[SmootherSettings]], SmootherSettings]
+"""The settings with the highest BLEU on development text; among equals the first."""
+
+
+def tuned(sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
+    """First the weight, each with its most likely bandwidth; then bandwidth and weight; then k."""
+    best = choose([as_published(trial) for trial in shortlist(sweep(scale.ks), scale.shortlist)])
+    best = choose([best, *_around(best, scale)])
+    return choose([best, *(replace(best, k=k) for k in scale.ks if k != best.k)])
+
+
+def tuned_with(k: int, sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
+    """For one k: the most likely settings, or those of the best k."""
+    listed = [as_published(trial) for trial in shortlist(sweep((k,)), scale.shortlist_of_k)]
+    return choose([*listed, replace(tuned(sweep, choose, scale), k=k)])
+
+
+def as_published(trial: Trial) -> SmootherSettings:
+    return trial.settings("gaussian", exact_match=None)
+
+
+def shortlist(trials: Sequence[Trial], count: int) -> list[Trial]:
+    """For each mixing weight the most likely trial, then the most likely of these.
+
+    Likelihood alone would fill the list with near copies of one setting; BLEU tends to like larger weights.
+    """
+    best: dict[float, Trial] = {}
+    for trial in trials:
+        known = best.get(trial.mixing_weight)
+        if known is None or trial.nll < known.nll:
+            best[trial.mixing_weight] = trial
+    return sorted(best.values(), key=lambda trial: trial.nll)[:count]
+
+
+def _around(best: SmootherSettings, scale: Scale) -> list[SmootherSettings]:
+    """Narrower and wider kernels, with the weight as it is, a little less and a little more."""
+    assert best.bandwidth is not None
+    weights = [round(best.mixing_weight + step, 2) for step in (0.0, 0.1, -0.1)]
+    return [
+        replace(best, bandwidth=best.bandwidth * factor, mixing_weight=weight)
+        for factor in scale.bandwidth_factors
+        for weight in weights
+        if 0.0 < weight < 1.0
+    ]

@@ -1,0 +1,52 @@
+"""kNN-MT is tuned by BLEU beyond what likelihood would choose."""
+
+from __future__ import annotations
+
+from kster.experiments.knn import shortlist, tuned, tuned_with
+from kster.experiments.scale import FULL
+from kster.smoothing import SmootherSettings
+from kster.smoothing.sweep import Trial
+
+# Likelihood likes a bandwidth of 10 and a weight of 0.3, and more neighbours.
+TRIALS = [
+    Trial(k, bandwidth, weight, abs(bandwidth - 10) + abs(weight - 0.3) - k / 100)
+    for k in FULL.ks
+    for bandwidth in (5.0, 10.0)
+    for weight in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+]
+
+
+def sweep(ks: tuple[int, ...]) -> list[Trial]:
+    return [trial for trial in TRIALS if trial.k in ks]
+
+
+def quality(settings: SmootherSettings) -> float:
+    """BLEU, as it were: best with 40, 0.6 and 8."""
+    assert settings.bandwidth is not None
+    return -abs(settings.bandwidth - 40) - abs(settings.mixing_weight - 0.6) - abs(settings.k - 8)
+
+
+def choose(candidates: list[SmootherSettings]) -> SmootherSettings:
+    return max(candidates, key=quality)
+
+
+def test_a_shortlist_has_different_weights_the_most_likely_first() -> None:
+    trials = [
+        Trial(4, 1.0, 0.1, 3.0),
+        Trial(8, 1.0, 0.1, 2.0),
+        Trial(4, 2.0, 0.5, 1.5),
+        Trial(4, 1.0, 0.9, 9.0),
+    ]
+    assert shortlist(trials, 2) == [trials[2], trials[1]]
+
+
+def test_bleu_may_choose_a_wider_kernel_a_larger_weight_and_fewer_neighbours() -> None:
+    best = tuned(sweep, choose, FULL)
+    assert (best.bandwidth, best.mixing_weight, best.k) == (40.0, 0.6, 8)
+    assert best.kernel == "gaussian"
+    assert best.exact_match is None  # as published
+
+
+def test_with_a_given_k_the_settings_of_the_best_are_tried_too() -> None:
+    best = tuned_with(32, sweep, choose, FULL)
+    assert (best.bandwidth, best.mixing_weight, best.k) == (40.0, 0.6, 32)
