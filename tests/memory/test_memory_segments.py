@@ -52,6 +52,47 @@ def test_an_import_reports_what_became_of_every_pair(memory: Memory) -> None:
     assert [s.target for s in memory.find_text(source="tree")] == ["Baum", "Gehölz"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.tsv", "source\ttarget\n\nbird\tVogel\nlong\t{long}\n", 4),
+        ("a.csv", 'source,target\n"a\nbird",Vogel\nlong,{long}\n', 4),
+        (
+            "a.tmx",
+            "<tmx><header/><body>\n<tu><tuv lang='en'><seg>long</seg></tuv>"
+            "\n<tuv lang='de'><seg>{long}</seg></tuv></tu></body></tmx>",
+            2,
+        ),
+        (
+            "a.xlf",
+            "<xliff version='1.2'><file source-language='en' target-language='de'><body>\n\n"
+            "<trans-unit id='u1'><source>long</source><target>{long}</target></trans-unit>"
+            "</body></file></xliff>",
+            3,
+        ),
+        ("a.po", '\n\nmsgid "long"\nmsgstr "{long}"\n', 3),
+    ],
+)
+def test_what_is_too_long_for_the_model_is_named_by_its_line_in_the_file(
+    memory: Memory, tmp_path: Path, name: str, text: str, line: int
+) -> None:
+    file = tmp_path / name
+    file.write_text(text.format(long="x" * 100), encoding="utf-8")
+    rejection = memory.import_file(file, source_lang="en", target_lang="de").rejected[-1]
+    assert (rejection.file, rejection.line) == (str(file), line)
+    assert rejection.unit in (None, "u1")
+    assert rejection.reason.startswith("the target is too long")
+
+
+def test_what_is_too_long_for_the_model_is_named_by_its_line_in_two_files(
+    memory: Memory, tmp_path: Path
+) -> None:
+    (tmp_path / "a.en").write_text("bird\n\nlong\n")
+    (tmp_path / "a.de").write_text(f"Vogel\n\n{'x' * 100}\n")
+    report = memory.import_file(source=tmp_path / "a.en", target=tmp_path / "a.de")
+    assert [rejection.line for rejection in report.rejected] == [2, 3]
+
+
 def test_a_repeated_source_keeps_all_its_translations(memory: Memory, speller: Speller) -> None:
     memory.import_pairs([Pair("tree", "Baum"), Pair("tree", "Gehölz")])
     found = memory.search(speller.query("tree"), 2)

@@ -25,7 +25,7 @@ def read_line_pairs(source: Path, target: Path, *, max_chars: int) -> Iterator[P
         try:
             if not (isinstance(one, str) and isinstance(other, str)):
                 raise UnusableUnit(f"the line has more than {MAX_LINE:,} characters")
-            yield check_pair(one, other, None, max_chars)
+            yield check_pair(one, other, None, max_chars, source_lines)
         except UnusableUnit as reason:
             yield Rejection(str(source), source_lines, None, str(reason))
     if source_lines != target_lines:

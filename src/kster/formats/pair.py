@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_CHARS = 10_000
 """Default limit on one side of a pair. Far above any sentence, far below what would stall a model."""
@@ -16,6 +16,8 @@ class Pair:
     target: str
     id: str | None = None
     """The unit's own id in its file (tuid, XLIFF id, PO context, `id` column)."""
+    line: int | None = field(default=None, compare=False)
+    """Where it was read, for who cannot use it and has to say so; pairs are equal wherever they stand."""
 
 
 @dataclass(frozen=True, slots=True)

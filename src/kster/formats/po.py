@@ -67,7 +67,7 @@ def read_po(
             unit = readable_id(item.msgctxt or item.msgid)
             try:
                 for source, target in _translations(item, singular_form):
-                    yield check_pair(source, target, item.msgctxt or None, max_chars)
+                    yield check_pair(source, target, item.msgctxt or None, max_chars, item.linenum)
             except UnusableUnit as reason:
                 yield Rejection(str(path), item.linenum, unit, str(reason))
     if not entries:

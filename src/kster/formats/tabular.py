@@ -66,7 +66,7 @@ def _read(
             if len(cells) != columns.count:
                 raise UnusableUnit(f"{len(cells)} columns where {columns.count} were expected")
             id = (cells[columns.id] or None) if columns.id is not None else None
-            yield check_pair(cells[columns.source], cells[columns.target], id, max_chars)
+            yield check_pair(cells[columns.source], cells[columns.target], id, max_chars, line)
         except UnusableUnit as reason:
             yield Rejection(str(path), line, readable_id(id), str(reason))
 

@@ -35,7 +35,7 @@ def entity_mark(name: str) -> str:
     return f"{ENTITY_MARK}{name};"
 
 
-def check_pair(source: str, target: str, id: str | None, max_chars: int) -> Pair:
+def check_pair(source: str, target: str, id: str | None, max_chars: int, line: int | None = None) -> Pair:
     """The pair, or `UnusableUnit` with the reason why it cannot be an example."""
     if not source.strip():
         raise UnusableUnit("empty source")
@@ -45,7 +45,7 @@ def check_pair(source: str, target: str, id: str | None, max_chars: int) -> Pair
         _check_characters(side, text)
         if len(text) > max_chars:
             raise UnusableUnit(f"{side} has {len(text):,} characters, more than the limit of {max_chars:,}")
-    return Pair(source, target, id)
+    return Pair(source, target, id, line)
 
 
 def _check_characters(side: str, text: str) -> None:

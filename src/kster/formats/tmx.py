@@ -46,7 +46,7 @@ def _pair(unit: _Element, id: str | None, picker: LanguagePicker, tags: str, max
     for variant in (variants[source], variants[target]):
         segment = child(variant, "seg")
         texts.append("" if segment is None else segment_text(segment, tags))
-    return check_pair(texts[0], texts[1], id, max_chars)
+    return check_pair(texts[0], texts[1], id, max_chars, line_of(unit))
 
 
 def _declared_source(unit: _Element) -> str | None:

@@ -90,7 +90,7 @@ def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, m
     state = target.get("state") or (element.get("state") if local_name(element) == "segment" else None)
     if state in _UNFINISHED and element.get("approved") != "yes":
         raise UnusableUnit(f"not finished (state {state})")
-    return check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars)
+    return check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars, line_of(element))
 
 
 def _inherited(element: _Element, *names: str) -> str | None:

@@ -212,4 +212,5 @@ def _is(segment: Segment, pair: Pair) -> bool:
 
 
 def _rejection(pair: Pair, number: int, origin: str | None, reason: str) -> Rejection:
-    return Rejection(file=origin or "", line=None, unit=pair.id or f"pair {number}", reason=reason)
+    unit = pair.id or (f"pair {number}" if pair.line is None else None)
+    return Rejection(file=origin or "", line=pair.line, unit=unit, reason=reason)
