@@ -81,6 +81,20 @@ def test_tune_saves_what_knn_uses(kster: Call, memory: Path, parallel: tuple[Pat
     assert kster("tune", memory).lines[0].startswith("best of")
 
 
+def test_development_text_may_have_lines_that_the_model_cannot_read(
+    kster: Call, memory: Path, tmp_path: Path
+) -> None:
+    long = "word " * 600
+    source = write_lines(tmp_path / "s", ["", "a red lid", long])
+    files = ("--dev-source", source, "--dev-target", write_lines(tmp_path / "t", ["leer", "ein Deckel", "x"]))
+    for command in (("fit", memory, "--steps", 2), ("tune", memory)):
+        done = kster(*command, *files)
+        assert done.status == 0
+        assert re.search(r"/s, line 3: left out, the source is too long: \d+ tokens", done.err)
+    nothing = write_lines(tmp_path / "l", [long] * 3)
+    assert "every line is too long" in kster("tune", memory, *files[:3], nothing).err
+
+
 def test_score_has_one_line_a_pair_and_one_column_a_method(
     kster: Call, filled_memory: Path, tmp_path: Path
 ) -> None:

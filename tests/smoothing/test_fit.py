@@ -220,6 +220,18 @@ def test_a_fit_can_start_from_the_smoother_that_the_model_carries(tiny_marian: P
         assert Smoother.load(memory.directory / "smoother").settings.kernel == "gaussian"
 
 
+@pytest.mark.parametrize("kind", ["dev", "general"])
+def test_text_too_long_for_the_model_is_refused_before_any_work(
+    model: BaseModel, memory: Memory, kind: str
+) -> None:
+    text = {kind: [("house", "Haus"), ("word " * 600, "Wort")]}
+    done: list[int] = []
+    settings = FitSettings(**(QUICK | {"general_share": 0.3}))  # type: ignore[arg-type]
+    with pytest.raises(KsterError, match=r"pair 2 of the text to fit or tune on has \d+ tokens"):
+        fit(model, memory, settings, **text, progress=lambda _, tokens: done.append(tokens))  # type: ignore[arg-type]
+    assert done == []
+
+
 def test_a_fit_can_learn_from_development_text_and_stops_by_the_rest(
     model: BaseModel, memory: Memory
 ) -> None:

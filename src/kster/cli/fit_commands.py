@@ -15,6 +15,8 @@ from kster.errors import KsterError
 from kster.limits import LARGEST_K
 
 if TYPE_CHECKING:
+    from kster.formats import Pair
+    from kster.model import BaseModel
     from kster.smoothing import FitReport
 
 DevSource = Annotated[
@@ -124,7 +126,14 @@ def fit(
     general = _pairs("general", general_source, general_target)
     jobs = {"caching": ("words", None), "fitting": ("steps", settings.steps)}
     with open_with_model(directory, model, device) as memory, progress_bars(jobs) as show:
-        report = fit_smoother(memory.model, memory, settings, dev, general=general, progress=show)
+        report = fit_smoother(
+            memory.model,
+            memory,
+            settings,
+            _readable(memory.model, dev, dev_source),
+            general=_readable(memory.model, general, general_source),
+            progress=show,
+        )
     if json:
         emit_json(report.to_json())
     else:
@@ -148,7 +157,8 @@ def tune(
 
     dev = _pairs("dev", dev_source, dev_target)
     with open_with_model(directory, model, device) as memory, progress_bar("caching", "words") as show:
-        report = tune_knn(memory.model, memory, dev, kernel=kernel, progress=show)  # type: ignore[arg-type]
+        readable = _readable(memory.model, dev, dev_source)
+        report = tune_knn(memory.model, memory, readable, kernel=kernel, progress=show)  # type: ignore[arg-type]
     if json:
         emit_json(report.to_json())
         return
@@ -170,7 +180,7 @@ def tune(
     )
 
 
-def _pairs(name: str, source: Path | None, target: Path | None) -> list[tuple[str, str]] | None:
+def _pairs(name: str, source: Path | None, target: Path | None) -> list[Pair] | None:
     """The usable pairs of --NAME-source and --NAME-target."""
     from kster.formats import Pair, read_moses
 
@@ -179,12 +189,30 @@ def _pairs(name: str, source: Path | None, target: Path | None) -> list[tuple[st
     if source is None or target is None:
         raise KsterError(f"--{name}-source and --{name}-target belong together")
     items = list(read_moses(source, target))
-    pairs = [(item.source, item.target) for item in items if isinstance(item, Pair)]
+    pairs = [item for item in items if isinstance(item, Pair)]
     if not pairs:
         raise KsterError(f"{source}: no pairs in it")
     if left_out := len(items) - len(pairs):
         note(f"{source}: {left_out:,} of {len(items):,} lines are empty or unusable and left out")
     return pairs
+
+
+def _readable(
+    model: BaseModel, pairs: list[Pair] | None, source: Path | None
+) -> list[tuple[str, str]] | None:
+    """Those that are not too long for the model, as an import has it."""
+    from kster.memory.importing import too_long
+
+    if pairs is None:
+        return None
+    reasons = too_long(model, pairs)
+    kept = [(pair.source, pair.target) for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+    for pair, reason in zip(pairs, reasons, strict=True):
+        if reason is not None:
+            note(f"{source}, line {pair.line}: left out, {reason}")
+    if not kept:
+        raise KsterError(f"{source}: every line is too long for the model, or its translation is")
+    return kept
 
 
 def _fit_summary(directory: Path, report: FitReport) -> str:

@@ -23,7 +23,7 @@ from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
-from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory
+from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory, require_readable
 from kster.smoothing.optimisation import (
     CurvePoint,
     Evaluation,
@@ -86,6 +86,12 @@ def fit(
     entries = memory.entries()
     if len(entries) == 0:
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before fitting it")
+    if settings.general_share == 0:
+        general = []
+    elif general is None:
+        general = general_text(model.source_lang, model.target_lang)
+    for pairs in (dev, general):  # now, not after minutes of looking the memory's own text up
+        require_readable(model, pairs or [])
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
     cacher = _Cacher(Lookup(model, memory, entries), over_fetch(settings.k), progress, caches)
@@ -98,10 +104,8 @@ def fit(
         train.append(Source(cacher.pairs(learned), table, dev_share))
         dev = dev[::DEV_HELD_OUT]
     judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
-    if general is None:
-        general = general_text(model.source_lang, model.target_lang)
     general_cache = None
-    if general and settings.general_share > 0:
+    if general:
         count_in_memory(entries, general, "general-domain")
         held_out = max(1, round(len(general) * GENERAL_HELD_OUT))
         if held_out == len(general):

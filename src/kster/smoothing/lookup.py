@@ -70,7 +70,7 @@ def cache_pairs(
 
     Where its targets are in the memory all the same, those segments' entries are noted as related.
     """
-    _require_readable(lookup.model, pairs)
+    require_readable(lookup.model, pairs)
     return _build(lookup, pairs, [EXTERNAL] * len(pairs), neighbours, progress)
 
 
@@ -96,7 +96,7 @@ def count_in_memory(entries: Entries, pairs: Sequence[tuple[str, str]], kind: st
     return count
 
 
-def _require_readable(model: BaseModel, pairs: Sequence[tuple[str, str]]) -> None:
+def require_readable(model: BaseModel, pairs: Sequence[tuple[str, str]]) -> None:
     """Refuse pairs too long for the model before any work is done; a memory's own segments never are."""
     sources = model.tokenise_source([source for source, _ in pairs])
     targets = model.tokenise_target([target for _, target in pairs])
