@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from kster.errors import KsterError
-from kster.training import train
+from kster.training import load_settings, train
 
 Damage = Callable[[Path], object]
 
@@ -40,11 +40,7 @@ def test_what_cannot_be_fine_tuned_is_refused_before_any_work(
         train(config(init=str(tiny_m2m100)))
     with pytest.raises(KsterError, match=r"no config\.json"):
         train(config(init=str(tmp_path)))
-    longer = {
-        "cleaning": {"max_tokens": 600},
-        "network": {"positions": 600},
-        "training": {"batch_tokens": 900},
-    }
+    longer = {"cleaning": {"max_tokens": 600}, "training": {"batch_tokens": 900}}
     with pytest.raises(KsterError, match=r"reads 512 tokens, cleaning\.max_tokens is 600"):
         train(config(init=str(tiny_marian), **longer))
     assert not (tmp_path / "prepared").exists()
@@ -82,3 +78,19 @@ def test_weights_that_do_not_fit_their_configuration_are_refused(
     damage(shutil.copytree(tiny_marian, tmp_path / "damaged"))
     with pytest.raises(KsterError, match=f"init: the weights in .*damaged {said}"):
         train(config(init=str(tmp_path / "damaged")))
+
+
+def test_the_shape_of_a_network_that_is_not_made_does_not_matter(config: Any, tiny_marian: Path) -> None:
+    ignored = {"cleaning": {"max_tokens": 200}, "network": {"positions": 100, "heads": 5}}
+    assert load_settings(config(init=str(tiny_marian), **ignored)).cleaning.max_tokens == 200
+
+
+def test_a_tokenizer_for_each_language_is_not_exchanged(
+    config: Any, tiny_marian: Path, tmp_path: Path
+) -> None:
+    """Ours are the same for both; many OPUS-MT models have two."""
+    copy = shutil.copytree(tiny_marian, tmp_path / "two")
+    (copy / "target.spm").write_bytes((copy / "source.spm").read_bytes() + b"\n\0")
+    with pytest.raises(KsterError, match="swap would exchange the tokenizers of"):
+        train(config(init=str(copy), direction="swap"))
+    assert not (tmp_path / "prepared").exists()

@@ -166,6 +166,25 @@ def test_a_directory_without_a_vocabulary_is_refused(config: Any, tmp_path: Path
         prepare_quietly(config(vocabulary={"reuse": str(tmp_path)}))
 
 
+@pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
+def test_a_damaged_vocabulary_is_refused_before_any_work(
+    config: Any, tiny_marian: Path, tmp_path: Path, name: str
+) -> None:
+    copy = tmp_path / "vocabulary"
+    shutil.copytree(tiny_marian, copy)
+    (copy / name).write_bytes(b"{ no")
+    with pytest.raises(KsterError, match="vocabulary"):
+        prepare(load_settings(config(vocabulary={"reuse": str(copy)})), lambda line: pytest.fail(line))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "train.source.tokens.npy", "dev.target.offsets.npy"])
+def test_damaged_prepared_data_are_named(config: Any, name: str) -> None:
+    directory = prepare(load_settings(config())).directory
+    (directory / name).write_text("[]")
+    with pytest.raises(KsterError, match=str(directory)):
+        train(config())
+
+
 def test_small_corpora_keep_their_share_of_the_vocabulary_sample() -> None:
     assert share_out(100, [1000, 10, 30]) == [60, 10, 30]
     assert share_out(100, [5, 5]) == [5, 5]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -67,6 +68,21 @@ def test_the_result_is_a_base_model_of_ours(config: Any) -> None:
     assert forced.keys.shape == (len(forced.tokens), 32)
 
 
+def test_transformers_computes_as_we_do_however_the_weights_are_stored(config: Any) -> None:
+    report = train(config(export={"dtype": "float16"}))
+    assert all(weight.dtype == torch.float16 for weight in weights(report.model).values())
+    assert transformers.MarianMTModel.from_pretrained(report.model).dtype == torch.float32
+
+
+def test_transformers_cuts_a_text_that_is_longer_than_the_network_reads(config: Any) -> None:
+    report = train(config(training={"steps": 2}))  # 128 positions
+    tokenizer = transformers.MarianTokenizer.from_pretrained(report.model)
+    model = transformers.MarianMTModel.from_pretrained(report.model)
+    inputs = tokenizer(["the red house " * 100], return_tensors="pt", truncation=True)
+    assert inputs["input_ids"].shape[1] == 128
+    assert model.generate(**inputs, num_beams=1).shape[1] <= model.generation_config.max_length == 128
+
+
 def test_an_interrupted_run_gives_bit_for_bit_the_same_model(config: Any, tmp_path: Path) -> None:
     straight = train(config())
     output = {"output": str(tmp_path / "interrupted")}
@@ -122,6 +138,36 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(config: Any, tmp_path: 
         train(config(), overrides={"training.steps": 20})
     assert sorted((tmp_path / "run" / "checkpoints").rglob("*")) == before
     assert [path.name for path in before if path.is_dir()] == ["step-00000010", "step-00000012"]
+
+
+@pytest.mark.parametrize("name", ["state.json", "state.safetensors"])
+def test_a_damaged_checkpoint_is_named(config: Any, tmp_path: Path, name: str) -> None:
+    train(config(), max_seconds=0)
+    damaged = tmp_path / "run" / "checkpoints" / "step-00000001" / name
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    with pytest.raises(KsterError, match="step-00000001 is damaged and cannot be continued"):
+        train(config())
+
+
+def test_bleu_comes_at_the_same_steps_in_a_resumed_run(config: Any, tmp_path: Path) -> None:
+    report = {"bleu_every": 2, "dev_every": 3, "checkpoint_every": 1}
+    path = config(report=report, training={"steps": 9, "batch_tokens": 600})
+    for _ in range(4):
+        train(path, max_seconds=0)
+    train(path)
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert re.findall(r"dev at step (\d+): loss \S+  bleu", log) == ["6", "9"]
+
+
+def test_a_dev_set_that_the_network_cannot_read_is_refused_before_training(
+    config: Any, corpus: Path, tmp_path: Path
+) -> None:
+    for language, words in (("en", "the red house "), ("de", "das rote Haus ")):
+        (tmp_path / f"long.{language}").write_text(words * 100 + "\n", encoding="utf-8")
+    dev = {"source": str(tmp_path / "long.en"), "target": str(tmp_path / "long.de")}
+    with pytest.raises(KsterError, match="dev: every pair is longer than the 128 tokens"):
+        train(config(dev=dev))
+    assert not (tmp_path / "run" / "checkpoints").exists()
 
 
 def test_swap_trains_the_other_direction_from_the_same_data(config: Any, tmp_path: Path) -> None:
@@ -187,6 +233,7 @@ def test_two_processes_give_the_model_of_one(config: Any, tmp_path: Path) -> Non
     done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "2 × cpu" in done.stdout
+    assert done.stdout.count("finished in") == 1
     ours, theirs = weights(alone.model), weights(tmp_path / "two" / "model")
     for name in ours:
         # A key bias shifts all scores of a query alike: its gradient is zero but for rounding, which Adam

@@ -36,12 +36,15 @@ def train(
     """
     from kster.training import train as train_model
     from kster.training.__main__ import parse_overrides
+    from kster.training.distributed import is_first
 
     # Training tells its story on stdout, which is for the result alone when a machine reads it.
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
         report = train_model(
             config, overrides=parse_overrides(set or []), prepare_only=prepare_only, max_seconds=max_seconds
         )
+    if not is_first():
+        return
     if json:
         emit_json({name: str(v) if isinstance(v, Path) else v for name, v in asdict(report).items()})
     elif report.finished:

@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         from kster.training import train
+        from kster.training.distributed import is_first
 
         report = train(
             options.config,
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KsterError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if report.finished:
+    if report.finished and is_first():
         print(f"finished in {report.seconds:.0f} s: {report.model}")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ def new_config(
     )
 
 
-def check_init(path: Path, max_tokens: int) -> None:
+def check_init(path: Path, max_tokens: int, *, swap: bool) -> None:
     """Refuse, before any work is done, a directory that cannot be fine-tuned."""
     if not (path / "config.json").is_file():
         raise KsterError(f"init: {path} is not a Hugging Face model directory (no config.json)")
@@ -57,6 +58,12 @@ def check_init(path: Path, max_tokens: int) -> None:
     check_trainable(config, str(path), max_tokens)
     with _of_init():
         require_weights(path)
+    spm = [path / name for name in ("source.spm", "target.spm")]
+    if swap and all(file.is_file() for file in spm) and spm[0].read_bytes() != spm[1].read_bytes():
+        raise KsterError(
+            f"direction: swap would exchange the tokenizers of {path}, which has one for each language; "
+            f"leave it out, name the languages as the model translates them and set `reverse` for the corpora"
+        )
 
 
 def load_init(
@@ -100,7 +107,7 @@ def build(
     network.generation_config = transformers.GenerationConfig(
         num_beams=export.num_beams,
         length_penalty=export.length_penalty,
-        max_length=512,
+        max_length=config.max_position_embeddings,
         bad_words_ids=[[config.pad_token_id]],
         pad_token_id=config.pad_token_id,
         eos_token_id=config.eos_token_id,
@@ -124,7 +131,12 @@ def export_directory(
     shutil.rmtree(partial, ignore_errors=True)
     network.to(getattr(torch, export.dtype)).save_pretrained(partial)
     (partial / "model.safetensors").chmod(0o644)  # written readable by its owner only
-    vocabulary.save(partial, languages, swap=swap)
+    # `from_pretrained` computes in the precision that config.json names, however the weights are
+    # stored; in half precision some lines would come out otherwise than with `kster translate` on a CPU.
+    config = json.loads((partial / "config.json").read_text(encoding="utf-8"))
+    text = json.dumps({**config, "dtype": "float32"}, indent=2, sort_keys=True)
+    (partial / "config.json").write_text(f"{text}\n", encoding="utf-8")
+    vocabulary.save(partial, languages, swap=swap, longest=network.config.max_position_embeddings)
     if directory.exists():
         shutil.rmtree(directory)
     partial.rename(directory)

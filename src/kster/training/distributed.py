@@ -14,6 +14,11 @@ from torch import Tensor
 from kster.errors import KsterError
 
 
+def is_first() -> bool:
+    """Whether this process speaks for all of them."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
 @dataclass(frozen=True)
 class Workers:
     """This process among all of them."""

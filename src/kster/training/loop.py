@@ -209,10 +209,7 @@ def dev_loss(
     batch_tokens: int,
 ) -> float:
     """Negative log-likelihood per target token of the first `pairs` dev pairs, with the weights in place."""
-    limit = network.config.max_position_embeddings
-    fits = (dev.lengths[0] <= limit) & (dev.lengths[1] <= limit)
-    count = min(pairs, len(dev))
-    usable = np.flatnonzero(fits[:count])
+    usable = readable(dev, pairs, network.config.max_position_embeddings)
     lengths = (dev.lengths[0][usable], dev.lengths[1][usable])
     plan = plan_epoch(
         lengths, [(len(usable), 1.0)], batch_tokens=batch_tokens, chunk_pairs=len(usable), seed=0, epoch=0
@@ -232,6 +229,18 @@ def dev_loss(
             )
             total += nll
     return float(total) / max(1, dev.target_tokens(usable))
+
+
+def readable(dev: DeviceCorpus, pairs: int, longest: int) -> np.ndarray:
+    """Those of the first `pairs` dev pairs whose sides have at most `longest` tokens; there must be one."""
+    fits = (dev.lengths[0] <= longest) & (dev.lengths[1] <= longest)
+    found = np.flatnonzero(fits[:pairs])
+    if not len(found):
+        raise KsterError(
+            f"dev: every pair is longer than the {longest} tokens that the network reads "
+            f"(the first {min(pairs, len(dev)):,} were looked at)"
+        )
+    return found
 
 
 @contextlib.contextmanager

@@ -230,7 +230,9 @@ def require_files(settings: TrainSettings) -> None:
         return
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise KsterError(f"prepared: {directory} exists but holds no prepared data; it was left untouched")
-    vocabulary_identity(settings.vocabulary_directory)
+    if (given := settings.vocabulary_directory) is not None:
+        vocabulary_identity(given)
+        Vocabulary.load(given)
     for i, corpus in enumerate(settings.corpora):
         for name in corpus.sides:
             _check_file(settings.corpus_path(name), f"corpora.{i} ({corpus.label})")

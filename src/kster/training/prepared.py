@@ -42,9 +42,10 @@ class PreparedData:
             manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise KsterError(f"{directory} holds no prepared data: {error}") from None
-        if manifest.get("format") != FORMAT:
+        found = manifest.get("format") if isinstance(manifest, dict) else None
+        if found != FORMAT:
             raise KsterError(
-                f"{directory} holds prepared data of format {manifest.get('format')}, this version reads "
+                f"{directory} holds prepared data of format {found}, this version reads "
                 f"{FORMAT}: prepare them again into another directory"
             )
         return cls(directory, manifest)
@@ -52,13 +53,19 @@ class PreparedData:
     def split(self, name: str, *, swap: bool = False) -> tuple[Side, Side]:
         """(translated from, translated into) of "train" or "dev", memory-mapped."""
         sides = [
-            Side(
-                np.load(self.directory / f"{name}.{side}.tokens.npy", mmap_mode="r"),
-                np.load(self.directory / f"{name}.{side}.offsets.npy", mmap_mode="r"),
-            )
+            Side(self._array(f"{name}.{side}.tokens.npy"), self._array(f"{name}.{side}.offsets.npy"))
             for side in SIDES
         ]
         return (sides[1], sides[0]) if swap else (sides[0], sides[1])
+
+    def _array(self, name: str) -> np.ndarray:
+        path = self.directory / name
+        try:
+            return np.load(path, mmap_mode="r")
+        except (OSError, ValueError, EOFError) as error:
+            raise KsterError(
+                f"{path} is missing or damaged ({error}): delete {self.directory} and prepare the data again"
+            ) from None
 
     def dev_text(self, *, swap: bool = False) -> tuple[list[str], list[str]]:
         texts = [

@@ -17,7 +17,7 @@ from kster.training.batching import DeviceCorpus
 from kster.training.bleu import dev_bleu, find_sacrebleu
 from kster.training.checkpoint import build, check_init, export_directory, load_init, new_config
 from kster.training.distributed import Workers
-from kster.training.loop import Position, Trainer, dev_loss, fast_attention
+from kster.training.loop import Position, Trainer, dev_loss, fast_attention, readable
 from kster.training.network import Layout, Network, initialise
 from kster.training.prepare import prepare, require_files
 from kster.training.prepared import PreparedData
@@ -57,7 +57,9 @@ def train(
     started = time.monotonic()
     settings = load_settings(config_path, overrides)
     if settings.init is not None:
-        check_init(expand(settings.init, "init"), settings.cleaning.max_tokens)
+        check_init(
+            expand(settings.init, "init"), settings.cleaning.max_tokens, swap=settings.direction == "swap"
+        )
     workers = Workers.start(settings.device)
     if workers.is_first:
         require_files(settings)  # before a log is begun
@@ -126,6 +128,7 @@ class _Run:
         bias = self.bias.to(device, dtype) if self.bias is not None else None
         self.network = Network(self.config, device=device)
         self.dev, train = (self._corpus(split) for split in ("dev", "train"))
+        readable(self.dev, settings.report.dev_pairs, self.config.max_position_embeddings)  # before training
         repeats = [
             (pairs, corpus.weight)
             for pairs, corpus in zip(prepared.corpus_sizes, settings.corpora, strict=True)
@@ -134,7 +137,6 @@ class _Run:
         self.trainer = Trainer(
             settings, self.network, self.state, bias, train, repeats, workers, progress, dict(facts)
         )
-        self.evaluations = 0
         self.scores: bool | None = None  # not yet known
         self._resume(facts)
         if self._compiles():
@@ -210,7 +212,6 @@ class _Run:
 
     def _evaluate(self) -> dict[str, float]:
         report, last = self.settings.report, self.state.step >= self.settings.training.steps
-        self.evaluations += 1
         values = {
             "loss": dev_loss(
                 self.network,
@@ -221,7 +222,8 @@ class _Run:
                 batch_tokens=self.settings.training.batch_tokens,
             )
         }
-        due = last or (report.bleu_every > 0 and self.evaluations % report.bleu_every == 0)
+        evaluations = self.state.step // report.dev_every  # of the whole run, however often it was resumed
+        due = last or (report.bleu_every > 0 and evaluations % report.bleu_every == 0)
         if due and report.bleu_every >= 0 and self._can_score():
             bleu = dev_bleu(
                 self._built().to(self.workers.device),

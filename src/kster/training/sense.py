@@ -81,11 +81,14 @@ def _contradictions(settings: TrainSettings) -> dict[str, str | bool]:
         "training.betas": (len(training.betas) != 2 and "expects two numbers")
         or (not all(0 <= beta < 1 for beta in training.betas) and "must be in [0, 1)"),
         "training.learning_rate": not 0 < training.learning_rate < math.inf and "must be positive",
-        "network.heads": network.dimension % network.heads != 0 and "must divide network.dimension",
-        "network.dimension": network.dimension % 2 != 0 and "must be even",
-        "network.positions": network.positions < cleaning.max_tokens
-        and f"must be at least cleaning.max_tokens = {cleaning.max_tokens}",
     }
+    if settings.init is None:
+        problems |= {
+            "network.heads": network.dimension % network.heads != 0 and "must divide network.dimension",
+            "network.dimension": network.dimension % 2 != 0 and "must be even",
+            "network.positions": network.positions < cleaning.max_tokens
+            and f"must be at least cleaning.max_tokens = {cleaning.max_tokens}",
+        }
     for name in FRACTIONS:
         problems[f"training.{name}"] = not 0 <= getattr(training, name) < 1 and "must be in [0, 1)"
     for name in ("source_lang", "target_lang", "prepared", "output"):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -139,7 +142,8 @@ def checkpoints(directory: Path) -> list[Path]:
 
 def load_checkpoint(state: TrainingState, path: Path, expected: dict[str, Any]) -> dict[str, Any]:
     """Continue from `path`; returns its facts. A checkpoint of another run is refused."""
-    facts: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    with _damage(path):
+        facts: dict[str, Any] = dict(json.loads((path / "state.json").read_text(encoding="utf-8")))
     expected = {"size": state.layout.size, **expected}
     differing = sorted(key for key in expected if facts.get(key) != expected[key])
     if differing:
@@ -147,9 +151,21 @@ def load_checkpoint(state: TrainingState, path: Path, expected: dict[str, Any]) 
             f"{path} belongs to a run with other settings ({', '.join(differing)} differ) and cannot be "
             f"continued; it was left untouched: delete it or let `output` name another directory"
         )
-    saved = load_file(path / "state.safetensors", device=str(state.master.device))
-    for name, tensor in state.tensors().items():
-        tensor.copy_(saved[name])
-    state.step = int(facts["step"])
+    with _damage(path):
+        saved = load_file(path / "state.safetensors", device=str(state.master.device))
+        for name, tensor in state.tensors().items():
+            tensor.copy_(saved[name])
+        state.step = int(facts["step"])
     state._refresh()
     return facts
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
+        raise KsterError(
+            f"the checkpoint {path} is damaged and cannot be continued ({error}); delete it, and the same "
+            f"command continues from the one before it, or begins anew"
+        ) from None

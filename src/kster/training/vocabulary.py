@@ -74,8 +74,13 @@ class Vocabulary:
         special = {self.pad_id, self.eos_id}
         return str(self._processors[side].decode([pieces[int(i)] for i in ids if int(i) not in special]))
 
-    def save(self, directory: Path, languages: tuple[str, str], *, swap: bool = False) -> None:
-        """Write the files of a `transformers.MarianTokenizer` that translates languages[0] → languages[1]."""
+    def save(
+        self, directory: Path, languages: tuple[str, str], *, swap: bool = False, longest: int = 512
+    ) -> None:
+        """Write the files of a `transformers.MarianTokenizer` that translates languages[0] → languages[1].
+
+        longest: tokens of the longest sentence that the network reads.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         source, target = reversed(self.spm) if swap else self.spm
         (directory / "source.spm").write_bytes(source)
@@ -87,7 +92,7 @@ class Vocabulary:
             "tokenizer_class": "MarianTokenizer",
             "source_lang": languages[0],
             "target_lang": languages[1],
-            "model_max_length": 512,
+            "model_max_length": longest,
             "separate_vocabs": False,
             "unk_token": "<unk>",
             "eos_token": "</s>",
@@ -101,13 +106,21 @@ class Vocabulary:
     def load(cls, directory: Path) -> Vocabulary:
         """A vocabulary of our own or of any Marian checkpoint with one vocab.json for both sides."""
         source, target = ((directory / name).read_bytes() for name in FILES[:2])
-        ids = json.loads((directory / FILES[2]).read_text(encoding="utf-8"))
+        try:
+            ids = json.loads((directory / FILES[2]).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise KsterError(f"{directory / FILES[2]} is not valid JSON: {error}") from None
         for needed in ("</s>", "<unk>", _PAD):
             if needed not in ids:
                 raise KsterError(f"{directory / FILES[2]} has no entry {needed!r}; nothing was changed")
         if len(ids) > 65535:
             raise KsterError(f"{directory / FILES[2]} has {len(ids):,} entries; at most 65,535 are supported")
-        return cls((source, target), ids)
+        try:
+            return cls((source, target), ids)
+        except RuntimeError:
+            raise KsterError(
+                f"{directory}: source.spm or target.spm is damaged, or no SentencePiece model"
+            ) from None
 
 
 def learn(texts: Iterable[str], size: int, *, threads: int = 1) -> Vocabulary:
