@@ -1,10 +1,8 @@
-"""Whole runs: from scratch, fine-tuning, mixtures, both directions, interrupted, in two processes."""
+"""Whole runs: from scratch, fine-tuning, mixtures, both directions, in two processes."""
 
 from __future__ import annotations
 
 import os
-import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,24 +12,13 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
+from trained import assert_same, weights
 
 from kster.errors import KsterError
 from kster.training import train
 from kster.training.__main__ import main
 from kster.training.schedule import learning_rate
 from kster.training.settings import OptimisationSettings
-from kster.training.state import TrainingState
-
-
-def weights(directory: Path | None) -> dict[str, torch.Tensor]:
-    assert directory is not None
-    return load_file(directory / "model.safetensors")
-
-
-def assert_same(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> None:
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        assert torch.equal(ours[name], theirs[name]), name
 
 
 def test_a_model_learns_and_transformers_translates_with_it(
@@ -83,80 +70,12 @@ def test_transformers_cuts_a_text_that_is_longer_than_the_network_reads(config: 
     assert model.generate(**inputs, num_beams=1).shape[1] <= model.generation_config.max_length == 128
 
 
-def test_an_interrupted_run_gives_bit_for_bit_the_same_model(config: Any, tmp_path: Path) -> None:
-    straight = train(config())
-    output = {"output": str(tmp_path / "interrupted")}
-    calls = 0
-    while True:
-        report = train(config(), overrides=output, max_seconds=0)  # one step, then a checkpoint
-        calls += 1
-        if report.finished:
-            break
-        assert report.step == calls
-    assert calls == 12
-    assert report.target_tokens == straight.target_tokens
-    assert_same(weights(straight.model), weights(report.model))
-
-
-def test_a_run_killed_between_checkpoints_continues_from_the_last_one(config: Any, tmp_path: Path) -> None:
-    straight = train(config())
-    output = tmp_path / "killed"
-    command = [sys.executable, "-c", _KILLED, str(config()), str(output)]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
-    assert subprocess.run(command, env=environment, capture_output=True).returncode == 9
-    assert [path.name for path in (output / "checkpoints").iterdir()] == ["step-00000005"]
-    report = train(config(), overrides={"output": str(output)})
-    assert "continuing from" in (output / "log.txt").read_text()
-    assert_same(weights(straight.model), weights(report.model))
-
-
-_KILLED = """
-import os, sys
-from kster.training import state, train
-update = state.TrainingState.update
-def update_until_killed(self, rate):
-    if self.step == 8:
-        os._exit(9)
-    return update(self, rate)
-state.TrainingState.update = update_until_killed
-train(sys.argv[1], overrides={"output": sys.argv[2]})
-"""
-
-
 def test_another_seed_gives_another_model(config: Any, tmp_path: Path) -> None:
     first = train(config())
     second = train(config(), overrides={"seed": 2, "output": str(tmp_path / "other")})
     assert not torch.equal(
         weights(first.model)["model.shared.weight"], weights(second.model)["model.shared.weight"]
     )
-
-
-def test_a_checkpoint_of_another_run_is_refused_and_kept(config: Any, tmp_path: Path) -> None:
-    train(config())
-    before = sorted((tmp_path / "run" / "checkpoints").rglob("*"))
-    with pytest.raises(KsterError, match="belongs to a run with other settings"):
-        train(config(), overrides={"training.steps": 20})
-    assert sorted((tmp_path / "run" / "checkpoints").rglob("*")) == before
-    assert [path.name for path in before if path.is_dir()] == ["step-00000010", "step-00000012"]
-
-
-@pytest.mark.parametrize("name", ["state.json", "state.safetensors"])
-def test_a_damaged_checkpoint_is_named(config: Any, tmp_path: Path, name: str) -> None:
-    train(config(), max_seconds=0)
-    damaged = tmp_path / "run" / "checkpoints" / "step-00000001" / name
-    damaged.write_bytes(damaged.read_bytes()[:40])
-    with pytest.raises(KsterError, match="step-00000001 is damaged and cannot be continued"):
-        train(config())
-
-
-def test_bleu_comes_at_the_same_steps_in_a_resumed_run(config: Any, tmp_path: Path) -> None:
-    report = {"bleu_every": 2, "dev_every": 3, "checkpoint_every": 1}
-    path = config(report=report, training={"steps": 9, "batch_tokens": 600})
-    for _ in range(4):
-        train(path, max_seconds=0)
-    train(path)
-    log = (tmp_path / "run" / "log.txt").read_text()
-    assert re.findall(r"dev at step (\d+): loss \S+  bleu", log) == ["6", "9"]
 
 
 def test_a_dev_set_that_the_network_cannot_read_is_refused_before_training(
@@ -281,24 +200,6 @@ def test_learning_rate_rises_and_falls_to_zero(decay: str) -> None:
 def test_inverse_sqrt_halves_when_steps_quadruple() -> None:
     settings = OptimisationSettings(steps=1000, warmup_steps=10, learning_rate=2.0, decay="inverse-sqrt")
     assert learning_rate(settings, 39) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_stops_behind_a_finished_step_with_a_checkpoint(
-    config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
-    update = TrainingState.update
-
-    def update_and_interrupt(state: TrainingState, rate: float) -> torch.Tensor:
-        if state.step == 2:
-            signal.raise_signal(number)
-        return update(state, rate)
-
-    monkeypatch.setattr(TrainingState, "update", update_and_interrupt)
-    report = train(config())
-    assert not report.finished
-    assert report.step == 3
-    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-00000003"]
 
 
 def test_a_bare_machine_trains_without_sacrebleu_and_tensorboard(
