@@ -103,6 +103,13 @@ def test_a_missing_or_broken_file_is_an_error_for_people(tmp_path: Path) -> None
         load_settings(tmp_path / "broken.yaml")
 
 
+def test_a_key_that_stands_twice_is_refused(config: Any) -> None:
+    path = config()
+    path.write_text(path.read_text() + "training:\n  steps: 3\n")
+    with pytest.raises(KsterError, match=r"the key 'training' stands twice .*line \d+"):
+        load_settings(path)
+
+
 def test_overrides_win_over_the_file(config: Any) -> None:
     overrides = parse_overrides(["training.steps=7", "corpora.0.weight=0.5", "report.log_every=3", "init=x"])
     settings = load_settings(config(), overrides)

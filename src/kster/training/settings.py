@@ -15,10 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from kster.errors import KsterError
-from kster.training.reading import read_dataclass
+from kster.training.reading import read_dataclass, read_yaml
 from kster.training.sense import require_sense
 
 PRESETS: dict[str, dict[str, int]] = {
@@ -227,12 +225,7 @@ def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     `overrides` maps dotted keys ("training.steps", "corpora.0.weight") to values and wins over the file.
     """
     path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise KsterError(f"there is no configuration file {path}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise KsterError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise KsterError(f"{path}: expected keys and values, found {type(content).__name__}")
     for key, value in (overrides or {}).items():
