@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 import sentencepiece
+import tokenizers
 import torch
 import transformers
 
@@ -134,10 +135,18 @@ def make_m2m100(
         tgt_lang="de",
     )
     tokenizer.save_pretrained(directory)
+    # Language tokens lie behind the pieces.
+    _save_m2m100(directory, max(tokenizer.id_to_lang_token) + 1, dimension, layers, sharpness, seed)
+    return directory
+
+
+def _save_m2m100(
+    directory: Path, vocabulary: int, dimension: int, layers: int, sharpness: float, seed: int
+) -> None:
     torch.manual_seed(seed)
     network = transformers.M2M100ForConditionalGeneration(
         transformers.M2M100Config(
-            vocab_size=max(tokenizer.id_to_lang_token) + 1,  # language tokens lie behind the pieces
+            vocab_size=vocabulary,
             d_model=dimension,
             encoder_layers=layers,
             decoder_layers=layers,
@@ -157,6 +166,25 @@ def make_m2m100(
     )
     _sharpen(network, sharpness)
     network.save_pretrained(directory)
+
+
+def make_nllb(directory: Path, *, dimension: int = 32, layers: int = 2, legacy: bool = False) -> Path:
+    """A checkpoint like NLLB's: M2M100's network, a tokenizer of its own, languages like `eng_Latn`.
+
+    legacy: the language of a text stands behind it, as in the first release.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()  # type: ignore[assignment]
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    bpe.train_from_iterator(
+        ENGLISH + GERMAN, tokenizers.trainers.BpeTrainer(vocab_size=400, special_tokens=special)
+    )
+    learned = json.loads(bpe.to_str())["model"]
+    merges = [tuple(merge) for merge in learned["merges"]]
+    tokenizer = transformers.NllbTokenizer(vocab=learned["vocab"], merges=merges, legacy_behaviour=legacy)
+    tokenizer.save_pretrained(directory)
+    _save_m2m100(directory, len(tokenizer), dimension, layers, sharpness=4.0, seed=0)
     return directory
 
 

@@ -9,6 +9,7 @@ from statistics import mean
 import pytest
 
 from kster.formats import Pair, read_pairs
+from kster.smoothing.general import general_text
 
 TEXT = files("kster.smoothing") / "general_text" / "en-de.tsv"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -72,3 +73,12 @@ def test_nothing_is_in_the_example_memory_or_its_held_out_text(pairs: list[Pair]
 def _plain(text: str) -> str:
     """Words only: the same sentence with other punctuation is the same sentence."""
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def test_languages_are_known_by_every_spelling(pairs: list[Pair]) -> None:
+    shipped = [(pair.source, pair.target) for pair in pairs]
+    for source, target in (("en", "de"), ("en-GB", "de_AT"), ("eng", "deu"), ("eng_Latn", "deu_Latn")):
+        assert general_text(source, target) == shipped
+        assert general_text(target, source) == [(right, left) for left, right in shipped]
+    for source, target in (("en", "fr"), ("en", "en"), ("en", None), (None, None)):
+        assert general_text(source, target) == []

@@ -114,11 +114,16 @@ class Description:
         """Raises KsterError unless this model made the memory."""
         if model.fingerprint != self.fingerprint:
             raise KsterError(
-                f"{directory}: made with the model {self.model} (fingerprint {self.fingerprint}), not with "
-                f"{model.name} (fingerprint {model.fingerprint}). Keys of one model mean nothing to another: "
+                f"{directory}: made with the model {self.model} ({_pair(self)}, fingerprint "
+                f"{self.fingerprint}), not with {model.name} ({_pair(model)}, fingerprint "
+                f"{model.fingerprint}). Keys of one model or language pair mean nothing to another: "
                 "use the model it was made with, or export the memory and import it into a new one. "
                 "Nothing was changed"
             )
+
+
+def _pair(languages: KeyMaker | Description) -> str:
+    return f"{languages.source_lang or '?'} → {languages.target_lang or '?'}"
 
 
 def _require_languages(model: KeyMaker, source: str | None, target: str | None) -> None:
@@ -126,7 +131,7 @@ def _require_languages(model: KeyMaker, source: str | None, target: str | None) 
     fits_source = source is None or model.source_lang in (source, None)
     if not fits_source or target not in (model.target_lang, None):
         raise KsterError(
-            f"{model.name} was loaded for {model.source_lang or '?'} → {model.target_lang or '?'}, not for "
+            f"{model.name} was loaded for {_pair(model)}, not for "
             f"{source or '?'} → {target or '?'}; load it with these languages, or give its name instead"
         )
 

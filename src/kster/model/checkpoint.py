@@ -125,10 +125,9 @@ class BaseModel:
         with self.tokenizer_lock:
             if self._target_tokens is not None:
                 return self._target_tokens.ids(texts)
-            rows = self.tokenizer(text_target=list(texts), truncation=False)["input_ids"]
-        if self.family == "m2m_100":
-            rows = [row[1:] for row in rows]
-        return rows
+            # Where the language token stands differs between tokenizers; here it is not wanted at all.
+            rows = self.tokenizer(text_target=list(texts), truncation=False, add_special_tokens=False)
+        return [[*row, self.eos_id] for row in rows["input_ids"]]
 
     def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
         with self.tokenizer_lock:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kster.formats.languages import match_rank
+
 TEXTS = Path(__file__).parent / "general_text"
 
 
 def general_text(source: str | None, target: str | None) -> list[tuple[str, str]]:
-    """The pairs that ship for these languages (`en`, `de_DE`, …), in either direction; none for others."""
-    languages = [_language(source), _language(target)]
-    path = TEXTS / f"{'-'.join(languages)}.tsv"
-    if path.is_file():
-        return _read(path)
-    path = TEXTS / f"{'-'.join(reversed(languages))}.tsv"
-    if path.is_file():
-        return [(right, left) for left, right in _read(path)]
+    """The pairs that ship for these languages (`en`, `de_DE`, `eng_Latn`, …), in either direction; none for
+    others."""
+    for path in sorted(TEXTS.glob("*.tsv")):
+        left, right = path.stem.split("-")
+        if _are((source, left), (target, right)):
+            return _read(path)
+        if _are((source, right), (target, left)):
+            return [(theirs, ours) for ours, theirs in _read(path)]
     return []
 
 
-def _language(code: str | None) -> str:
-    return (code or "").replace("_", "-").split("-")[0].lower()
+def _are(*languages: tuple[str | None, str]) -> bool:
+    return all(given is not None and match_rank(given, shipped) for given, shipped in languages)
 
 
 def _read(path: Path) -> list[tuple[str, str]]:
