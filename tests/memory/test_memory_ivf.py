@@ -29,6 +29,16 @@ def test_distances_are_those_of_the_stored_keys_not_of_their_codes(large: Memory
     assert (large.search(stored_keys(large)[1], 1).distances == 0).all()
 
 
+def test_info_says_what_a_search_will_hold_before_there_was_one(large: Memory) -> None:
+    for settings in (EXACT, SMALL):
+        with Memory.open(large.directory, search=settings) as memory:
+            expected = memory.info().bytes_in_ram
+            memory.search(torch.zeros(1, 16), 1)
+            memory.build_index()
+            assert expected == pytest.approx(memory.info().bytes_in_ram, rel=0.2)
+            assert expected > memory.entry_count * 16
+
+
 def test_default_settings_find_95_of_100_true_neighbours_among_decoder_states(
     tmp_path: Path, tiny_marian: Path
 ) -> None:

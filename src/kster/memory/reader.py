@@ -72,10 +72,18 @@ class Reader:
 
     @property
     def bytes_in_ram(self) -> int:
-        view = self._view
-        if view is None:
-            return 0
-        return view.snapshot.bytes_in_ram + sum(index.bytes_in_ram for index in view.indexes.values())
+        """What searching holds; what it will on the CPU, as long as nothing was searched for."""
+        view = self._current()
+        snapshot, indexes = view.snapshot, view.indexes.values()
+        held = sum(index.bytes_in_ram for index in indexes) if indexes else self._forecast(snapshot)
+        return snapshot.bytes_in_ram + held
+
+    def _forecast(self, snapshot: Snapshot) -> int:
+        entries, dimension = snapshot.live_count, snapshot.entries.dimension
+        if self.index_kind(CPU) == "ivf":
+            lists = self._settings.lists(entries)
+            return snapshot.rows * (dimension + 8) + lists * dimension * 4  # codes, rows; centres
+        return entries * (dimension * 4 + 24)  # keys; value, id, row and norm
 
     def close(self) -> None:
         """Let go of everything that is held in memory, when what is being built is there for the next one."""

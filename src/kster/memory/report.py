@@ -50,7 +50,7 @@ class MemoryInfo:
     removed: int  # removed, still taking space until compaction
     entries: int  # live keys
     bytes_on_disk: int
-    bytes_in_ram: int  # what this process holds for searching; memory-mapped files are not counted
+    bytes_in_ram: int  # what searching holds, or will hold on the CPU; memory-mapped files aside
     index: str  # how a search on the CPU is done at this size: "empty", "exact" or "ivf"
     model: str
     fingerprint: str
