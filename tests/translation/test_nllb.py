@@ -54,3 +54,11 @@ def test_an_added_example_is_the_next_translation(tmp_path: Path, method: str, l
         memory.add(ENGLISH[0], GERMAN[0])
         translator = Translator(memory=memory)
         assert translator.translate([ENGLISH[0]], method=method)[0].text == GERMAN[0]  # type: ignore[arg-type]
+
+
+def test_a_memory_of_another_language_pair_is_refused_by_its_languages(
+    directory: Path, model: BaseModel, tmp_path: Path
+) -> None:
+    Memory.create(tmp_path / "m", directory, source_lang="deu_Latn", target_lang="eng_Latn").close()
+    with pytest.raises(KsterError, match=r"\(deu_Latn → eng_Latn, .* not with .* \(eng_Latn → deu_Latn, "):
+        Memory.open(tmp_path / "m", model)

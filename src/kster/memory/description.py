@@ -116,7 +116,7 @@ class Description:
             raise KsterError(
                 f"{directory}: made with the model {self.model} ({_pair(self)}, fingerprint "
                 f"{self.fingerprint}), not with {model.name} ({_pair(model)}, fingerprint "
-                f"{model.fingerprint}). Keys of one model or language pair mean nothing to another: "
+                f"{model.fingerprint}). Keys of one model mean nothing to another: "
                 "use the model it was made with, or export the memory and import it into a new one. "
                 "Nothing was changed"
             )
