@@ -31,7 +31,7 @@ def test_kster_and_transformers_translate_alike(pair: str, side: str) -> None:
     directory = ROOT / "models" / pair
     sources = lines(f"heldout.{side}")[::14]
     ours = Translator(directory).translate(sources)
-    network = transformers.MarianMTModel.from_pretrained(directory, dtype=torch.float32)
+    network = transformers.MarianMTModel.from_pretrained(directory)
     tokenizer = transformers.MarianTokenizer.from_pretrained(directory)
     for source, translation in zip(sources, ours, strict=True):
         inputs = tokenizer([source], return_tensors="pt")
