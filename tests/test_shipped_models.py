@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-import torch
 import transformers
 
 from kster import BaseModel, Memory, Translator

@@ -2,7 +2,7 @@ import pytest
 
 from formats.conftest import read, tmx, tu
 from kster.errors import KsterError
-from kster.formats.languages import best_two, match_rank
+from kster.formats.languages import bcp47, best_two, match_rank
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,23 @@ def test_without_wanted_languages_an_ambiguous_file_is_an_error(put) -> None:
     unit = "".join(f'<tuv xml:lang="{x}"><seg>{x}</seg></tuv>' for x in ("en", "de", "fr"))
     with pytest.raises(KsterError, match="which language is the target"):
         read(put("b.tmx", tmx(f"<tu>{unit}</tu>")), "en", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [
+        ("en", "en"),
+        ("eng_Latn", "en"),
+        ("deu", "de"),
+        ("pt_br", "pt-BR"),
+        ("EN-gb", "en-GB"),
+        ("zho_Hans", "zh-Hans"),
+        ("zh-TW", "zh-TW"),
+        ("srp_Cyrl", "sr-Cyrl"),
+        ("ast_Latn", "ast"),
+        ("x-klingon", "x-klingon"),
+    ],
+)
+def test_codes_are_written_as_other_programs_know_them(code: str, written: str) -> None:
+    assert bcp47(code) == written
+    assert match_rank(code, written) > 0

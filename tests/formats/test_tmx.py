@@ -1,7 +1,7 @@
 import pytest
 
 from formats.conftest import read, tmx, tu
-from kster.formats import Pair, write_pairs
+from kster.formats import Pair, read_pairs, write_pairs
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,10 @@ def test_what_is_written_declares_version_and_languages(tmp_path) -> None:
     text = (tmp_path / "a.tmx").read_text(encoding="utf-8")
     assert '<tmx version="1.4">' in text
     assert 'srclang="en-GB"' in text
+
+
+def test_the_codes_of_nllb_are_written_as_bcp_47_and_read_back(tmp_path):
+    file = tmp_path / "a.tmx"
+    write_pairs(file, [Pair("a", "b")], "eng_Latn", "deu_Latn")
+    assert 'xml:lang="en"' in file.read_text(encoding="utf-8")
+    assert [pair.source for pair in read_pairs(file, "eng_Latn", "deu_Latn")] == ["a"]

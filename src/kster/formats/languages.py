@@ -33,6 +33,7 @@ _SHORT_CODES = (
 _SHORT = dict(entry.split("=") for entry in _SHORT_CODES.split())
 # Written Chinese is told apart by script, but most files name a region instead.
 _CHINESE_SCRIPTS = {"CN": "HANS", "SG": "HANS", "TW": "HANT", "HK": "HANT", "MO": "HANT"}
+_SEVERAL_SCRIPTS = frozenset(["az", "bs", "kk", "ks", "ku", "mn", "ms", "pa", "sd", "sr", "tg", "uz", "zh"])
 _CODE = re.compile(r"(?:[A-Za-z]{2,3}|x)(?:[-_][A-Za-z0-9]{2,8})*")
 
 
@@ -62,6 +63,15 @@ def _parse(code: str) -> _Language:
 def looks_like_code(text: str) -> bool:
     """Whether `text` has the form of a language code (not whether there is such a language)."""
     return _CODE.fullmatch(text.strip()) is not None
+
+
+def bcp47(code: str) -> str:
+    """The code as TMX wants it and other programs know it: `eng_Latn` is `en`, `pt_br` is `pt-BR`."""
+    if len(re.split(r"[-_]", code.strip())[0]) < 2:
+        return code.strip()
+    language = _parse(code)
+    script = language.script if language.primary in _SEVERAL_SCRIPTS and not language.region else None
+    return "-".join(filter(None, (language.primary, script and script.title(), language.region)))
 
 
 @lru_cache(maxsize=1024)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from kster.formats.languages import LanguagePicker
+from kster.formats.languages import LanguagePicker, bcp47
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, readable_id
 from kster.formats.xml import (
@@ -60,7 +60,7 @@ def write_tmx(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang:
     """Write a TMX 1.4 document; return the number of units."""
     from kster import __version__
 
-    source, target = escape_attribute(source_lang), escape_attribute(target_lang)
+    source, target = escape_attribute(bcp47(source_lang)), escape_attribute(bcp47(target_lang))
     out.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
         f'<header creationtool="kster" creationtoolversion="{__version__}" segtype="sentence" o-tmf="kster" '
