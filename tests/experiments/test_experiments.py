@@ -38,6 +38,11 @@ def test_it_runs_and_reports(
     assert not re.search(
         r"""(src|href)=["']?http|<script|<link|@import|url\(http""", page
     )  # it loads nothing
-    assert (out / name / "table.md").read_text().startswith(f"# {name}")
+    table = (out / name / "table.md").read_text()
+    assert table.startswith(f"# {name}")
+    for text in (page, table):  # how to make it again
+        assert f"kster experiment {name} --data DIR --model" in text
+        assert "float32, seed 1; kster" in text
+    assert str(taught_marian.parent) not in page + table
     pictures = sorted(path.suffix for path in (out / name).iterdir() if path.suffix in (".png", ".svg"))
     assert {".png", ".svg"} <= set(pictures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from kster.experiments.origin import in_words
 from kster.experiments.plots import svg_text
 from kster.experiments.sections import Section, TextTable
 
@@ -29,6 +30,8 @@ def page(title: str, experiments: Sequence[tuple[str, str, Sequence[Section]]]) 
     for name, summary, sections in experiments:
         body.append(f'<h2 id="{escape(name)}">{escape(name)}</h2><p>{escape(summary)}</p>')
         for section in sections:
+            command, made = section.origin["command"], in_words(section.origin)
+            body.append(f"<p><code>{escape(command)}</code><br><small>{escape(made)}</small></p>")
             body += [_table(table) for table in section.tables]
             body += [f"<figure>{svg_text(figure)}</figure>" for figure in section.figures.values()]
     content = "\n".join(body)

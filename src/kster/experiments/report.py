@@ -10,6 +10,7 @@ from kster.errors import KsterError
 from kster.experiments import plots
 from kster.experiments.drawing import DRAWINGS, bars_of
 from kster.experiments.html import page
+from kster.experiments.origin import in_words
 from kster.experiments.run import experiment_names
 from kster.experiments.scoring import ScoredTable, score_cells
 from kster.experiments.sections import Section, bleu_table
@@ -60,7 +61,7 @@ def build(name: str, data: Path, out: Path) -> list[Section]:
     sections = []
     for result in runs_of(name, out):
         direction = result["direction"]
-        section = Section(direction, data={key: result[key] for key in _FACTS})
+        section = Section(direction, result["origin"], data={key: result[key] for key in _FACTS})
         scored: ScoredTable | None = None
         if result["cells"]:
             scored = score_cells(result, data, out)
@@ -73,7 +74,7 @@ def build(name: str, data: Path, out: Path) -> list[Section]:
     return sections
 
 
-_FACTS = ("experiment", "direction", "scale", "model", "fingerprint", "device")
+_FACTS = ("experiment", "direction", "scale", "origin")
 
 
 def write(name: str, sections: Sequence[Section], out: Path) -> None:
@@ -82,6 +83,7 @@ def write(name: str, sections: Sequence[Section], out: Path) -> None:
     write_json(directory / "results.json", {section.direction: section.data for section in sections})
     text = [f"# {name}", "", SUMMARIES[name], ""]
     for section in sections:
+        text += ["```sh", section.origin["command"], "```", "", in_words(section.origin), ""]
         text += [table.to_markdown() for table in section.tables]
         for file, figure in section.figures.items():
             plots.save(figure, directory / f"{file}.{section.direction}")

@@ -12,11 +12,13 @@ from kster.errors import KsterError
 from kster.experiments.blocks import Block
 from kster.experiments.data import Slice
 from kster.experiments.extras import EXTRAS, PARTS, READS
+from kster.experiments.origin import origin
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import write_json
 from kster.experiments.systems import System, engine_of
 from kster.experiments.tables import TABLES
+from kster.smoothing import FitSettings
 
 WHOLE_TEST = 2_500  # lines of a test set, for want of a better guess
 FITTED_AS_LINES = 2_000  # translated in the time that a system takes to fit or to choose
@@ -41,9 +43,7 @@ def run(name: str, pipeline: Pipeline, scale: Scale, unseen: tuple[str, ...] = (
         "experiment": name,
         "direction": pipeline.direction,
         "scale": scale.name,
-        "model": "/".join(Path(pipeline.base.name).parts[-2:]),  # not where it lies on this machine
-        "fingerprint": pipeline.base.fingerprint,
-        "device": pipeline.base.device.type,
+        "origin": origin(name, pipeline.base, scale.name, FitSettings(**scale.fit).seed, unseen),
         "cells": [],
         "averages": {},
         "baseline": None,

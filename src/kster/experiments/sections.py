@@ -29,9 +29,10 @@ class TextTable:
 
 @dataclass(slots=True)
 class Section:
-    """One direction of an experiment; data is what a machine reads."""
+    """One direction of an experiment; origin: how it was made; data is what a machine reads."""
 
     direction: str
+    origin: dict[str, Any]
     tables: list[TextTable] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)  # by file name, without its ending
     data: dict[str, Any] = field(default_factory=dict)
