@@ -2,7 +2,7 @@ import pytest
 
 from formats.conftest import read, tmx, tu
 from kster.errors import KsterError
-from kster.formats.languages import bcp47, best_two, match_rank
+from kster.formats.languages import bcp47, best_two, is_one_language, match_rank
 
 
 @pytest.mark.parametrize(
@@ -113,3 +113,8 @@ def test_without_wanted_languages_an_ambiguous_file_is_an_error(put) -> None:
 def test_codes_are_written_as_other_programs_know_them(code: str, written: str) -> None:
     assert bcp47(code) == written
     assert match_rank(code, written) > 0
+
+
+def test_groups_of_languages_are_told_from_languages() -> None:
+    assert all(map(is_one_language, ("en", "eng_Latn", "pt-BR", "deu")))
+    assert not any(map(is_one_language, ("mul", "gem", "ROMANCE", "zle")))

@@ -80,6 +80,15 @@ def test_pickled_weights_are_never_loaded(tiny_marian: Path, tmp_path: Path) -> 
         BaseModel.load(copy)
 
 
+def test_a_model_of_two_languages_cannot_be_asked_for_others(tiny_marian: Path) -> None:
+    with pytest.raises(KsterError, match=r"its source language is en; 'fr' was asked for"):
+        BaseModel.load(tiny_marian, source_lang="fr")
+    with pytest.raises(KsterError, match=r"its target language is de; 'it' was asked for"):
+        BaseModel.load(tiny_marian, target_lang="it")
+    loaded = BaseModel.load(tiny_marian, source_lang="en-GB", target_lang="deu_Latn")
+    assert (loaded.source_lang, loaded.target_lang) == ("en-GB", "deu_Latn")
+
+
 def test_wrong_paths_languages_and_devices_are_named(tiny_m2m100: Path, tmp_path: Path) -> None:
     with pytest.raises(KsterError, match="no such model directory"):
         BaseModel.load(tmp_path / "nowhere")

@@ -65,6 +65,11 @@ def looks_like_code(text: str) -> bool:
     return _CODE.fullmatch(text.strip()) is not None
 
 
+def is_one_language(code: str) -> bool:
+    """Whether a code names a language rather than a group of them, as `mul`, `gem` and `ROMANCE` do."""
+    return len(_parse(code).primary) == 2
+
+
 def bcp47(code: str) -> str:
     """The code as TMX wants it and other programs know it: `eng_Latn` is `en`, `pt_br` is `pt-BR`."""
     if len(re.split(r"[-_]", code.strip())[0]) < 2:

@@ -12,6 +12,7 @@ import transformers
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.formats.languages import is_one_language, match_rank
 from kster.model.family import Family, family_of, require_supported
 from kster.model.fingerprint import fingerprint_of
 from kster.model.forcing import ForcedSentence, force_decode
@@ -81,7 +82,7 @@ class BaseModel:
         require_supported(model_type_of(directory), str(name))
         config = read_config(directory)
         tokenizer = load_tokenizer(directory, config)
-        source, target = _languages(tokenizer, source_lang, target_lang)
+        source, target = _languages(str(name), tokenizer, source_lang, target_lang)
         family = family_of(config, tokenizer, source, target)
         network = load_network(directory, dtype)
         network = network.to(place).eval().requires_grad_(False)
@@ -200,8 +201,19 @@ def _choose_device(device: str | torch.device) -> torch.device:
     return place
 
 
-def _languages(tokenizer: Any, source: str | None, target: str | None) -> tuple[str | None, str | None]:
-    """The language pair: as asked for, else as the tokenizer says."""
-    own_source = getattr(tokenizer, "source_lang", None) or getattr(tokenizer, "src_lang", None)
-    own_target = getattr(tokenizer, "target_lang", None) or getattr(tokenizer, "tgt_lang", None)
-    return source or own_source, target or own_target
+def _languages(
+    name: str, tokenizer: Any, source: str | None, target: str | None
+) -> tuple[str | None, str | None]:
+    """The language pair: as asked for, else as the tokenizer says.
+
+    A model of one language each way cannot be asked for another; a tokenizer that names a group of languages
+    (`ROMANCE`, `mul`) leaves the choice.
+    """
+    own_source, own_target = getattr(tokenizer, "source_lang", None), getattr(tokenizer, "target_lang", None)
+    for side, wanted, own in (("source", source, own_source), ("target", target, own_target)):
+        if wanted and own and is_one_language(own) and not match_rank(own, wanted):
+            raise KsterError(f"{name}: its {side} language is {own}; {wanted!r} was asked for")
+    return (
+        source or own_source or getattr(tokenizer, "src_lang", None),
+        target or own_target or getattr(tokenizer, "tgt_lang", None),
+    )
