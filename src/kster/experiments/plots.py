@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,18 +42,14 @@ def bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float 
     """One group of bars for each name in `groups`; a missing value leaves a gap."""
     figure = _empty(title, "", y)
     axes = figure.axes[0]
-    width = 0.8 / max(1, len(series))
-    for number, (name, values) in enumerate(series.items()):
-        places = [i + (number - (len(series) - 1) / 2) * width for i in range(len(groups))]
-        heights = [0.0 if value is None else value for value in values]
-        axes.bar(places, heights, width, label=name, color=COLOURS[number % len(COLOURS)])
+    for places, heights, width, look in _side_by_side(series, len(groups)):
+        axes.bar(places, heights, width, **look)
     axes.set_xticks(range(len(groups)), groups)
     if len(groups) > 5:
         axes.tick_params("x", labelrotation=20)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)  # bars fill their frame
-    return figure
+    return _with_legend_below(figure)
 
 
 def ranked(title: str, rows: Sequence[str], series: Mapping[str, Sequence[float | None]], x: str) -> Figure:
@@ -61,13 +57,26 @@ def ranked(title: str, rows: Sequence[str], series: Mapping[str, Sequence[float 
     figure = _empty(title, x, "")
     figure.set_figheight(1.2 + 0.28 * len(rows))
     axes = figure.axes[0]
-    height = 0.8 / max(1, len(series))
-    for number, (name, values) in enumerate(series.items()):
-        places = [i + (number - (len(series) - 1) / 2) * height for i in range(len(rows))]
-        lengths = [0.0 if value is None else value for value in values]
-        axes.barh(places, lengths, height, label=name, color=COLOURS[number % len(COLOURS)])
+    for places, lengths, height, look in _side_by_side(series, len(rows)):
+        axes.barh(places, lengths, height, **look)
     axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()
+    return _with_legend_below(figure)
+
+
+def _side_by_side(
+    series: Mapping[str, Sequence[float | None]], groups: int
+) -> Iterator[tuple[list[float], list[float], float, dict[str, Any]]]:
+    """For each series: places and lengths of its bars, one in each group, their thickness and their look."""
+    thickness = 0.8 / max(1, len(series))
+    for number, (name, values) in enumerate(series.items()):
+        places = [i + (number - (len(series) - 1) / 2) * thickness for i in range(groups)]
+        lengths = [0.0 if value is None else value for value in values]
+        yield places, lengths, thickness, {"label": name, "color": COLOURS[number % len(COLOURS)]}
+
+
+def _with_legend_below(figure: Figure) -> Figure:
+    """Bars fill their frame: there is no room for a legend in it."""
     figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
 
