@@ -48,6 +48,8 @@ def test_fitted_memory_says_so_and_translates_with_its_fit(
     assert done.status == 0
     # These pairs were imported, and the person is told so.
     assert done.err.startswith("kster: warning: 6 of 6 development pairs have a target that is in the memory")
+    again = kster("fit", memory, "--kernel", "gaussian", *dev, "--steps", 5, "--k", 4, "--json")
+    assert again.err == done.err  # also by a second command of the same process
     assert done.err.count("\n") == 1
     report = json.loads(done.out)
     assert (report["settings"]["kernel"], report["settings"]["steps"], report["settings"]["k"]) == (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 from pathlib import Path
 
 import pytest
@@ -136,7 +135,6 @@ def test_a_line_too_long_for_the_model_is_said_once(
     kster: Call, taught_marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kster.cli.translate_command.BLOCK", 1)
-    logging.getLogger("kster").handlers.clear()  # forget what other tests were told
     long = " ".join([ENGLISH[0] + "."] * 60)
     done = kster("translate", "--model", taught_marian, "--beam", 1, stdin=f"{long}\n{long}\n")
     assert done.status == 0

@@ -98,6 +98,8 @@ def _prepare_process() -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     logger = logging.getLogger("kster")
+    for handler in [handler for handler in logger.handlers if isinstance(handler, _Warnings)]:
+        logger.removeHandler(handler)  # an earlier command's, which would keep back what it has said
     if not logger.handlers:
         logger.addHandler(_Warnings())
 
