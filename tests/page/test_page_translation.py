@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browser import Open
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from running import RunningServer
 
 from tiny import ENGLISH, GERMAN
@@ -47,6 +47,22 @@ def test_an_answer_that_comes_too_late_is_not_shown(page: Page) -> None:
     held[0].continue_()
     expect(page.locator("#adapted")).to_have_text(GERMAN[1])
     assert page.evaluate("seen") == [GERMAN[1]]
+
+
+def test_a_text_written_before_the_page_is_ready_is_asked_for_once(page: Page) -> None:
+    asked: list[str] = []
+    held: list[Route] = []
+    expect(page.get_by_label("From", exact=True)).to_have_value("en")
+    page.on("request", lambda request: asked.append(request.url))
+    page.route("**/v1/memories", lambda route: held.append(route))
+    page.reload()
+    while not held:
+        page.wait_for_timeout(20)
+    write(page, ENGLISH[0])
+    held[0].continue_()
+    expect(page.locator("#adapted")).to_have_text(GERMAN[0])
+    page.wait_for_timeout(600)
+    assert sum(url.endswith("/v1/translate") for url in asked) == 1
 
 
 def test_an_empty_text_shows_no_translation(page: Page) -> None:

@@ -143,6 +143,10 @@ def test_a_phone_has_everything_within_its_width_and_shows_a_tapped_word_below(o
     expect(card).to_contain_text("Mixing weight λ")
     box = card.bounding_box()
     assert (box["x"], box["width"], round(box["y"] + box["height"])) == (0, 375, 740)
+    page.set_viewport_size({"width": 375, "height": 780})  # as when the browser's own bar goes away
+    page.wait_for_timeout(200)
+    box = card.bounding_box()
+    assert (box["x"], box["width"], round(box["y"] + box["height"])) == (0, 375, 780)
     card.get_by_role("button", name="Close").tap()
     expect(card).to_be_hidden()
     page.get_by_role("link", name="Memories").tap()

@@ -43,8 +43,9 @@ export function setUpInspector(place) {
   document.addEventListener("keydown", (event) => event.key === "Escape" && !card.hidden && closeAndReturn());
   document.addEventListener("pointerdown", (event) => !inside(event.target) && closeInspector());
   document.addEventListener("focusin", (event) => !inside(event.target) && closeInspector());
-  addEventListener("resize", closeInspector);
-  addEventListener("scroll", () => anchor && beside(anchor), { passive: true });
+  const follow = () => anchor && beside(anchor);
+  addEventListener("resize", follow); // phones send it, too, when scrolling takes the browser's bar away
+  addEventListener("scroll", follow, { passive: true });
 }
 
 export function closeInspector() {

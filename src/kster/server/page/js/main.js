@@ -58,5 +58,5 @@ setUpInspector(byId("adapted"));
 moveWithArrows(byId("adapted"));
 setUpDrawer();
 on("unauthorised", checkKey);
-on("back", () => state.status ?? connect());
+on("back", () => state.source ?? connect());
 connect();

@@ -10,7 +10,7 @@ export const NONE = "none";
 export const state = {
   status: null, // GET /v1/status
   memories: [], // GET /v1/memories
-  source: null, // language codes
+  source: null, // language codes; null until all is "ready"
   target: null,
   memory: AUTOMATIC, // AUTOMATIC, NONE, or an id
 };

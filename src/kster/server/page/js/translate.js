@@ -2,7 +2,7 @@
 
 import { Unreachable, post } from "./api.js";
 import { canSwap, choose } from "./choices.js";
-import { byId, debounced, element } from "./dom.js";
+import { byId, element } from "./dom.js";
 import { count } from "./format.js";
 import { closeInspector } from "./inspector.js";
 import { notify, speak } from "./notices.js";
@@ -21,13 +21,14 @@ export let shown = null;
 let latest = 0; // number of the newest request; answers to others are dropped
 let waiting = null; // the newest request that was not sent yet
 let busy = false;
+let pause; // runs while a text is being written
 
 export function setUpTranslation() {
-  const soon = debounced(() => translate(), WAIT);
   source.addEventListener("input", () => {
     latest += 1; // whatever is on its way is for another text
     showCount();
-    soon();
+    clearTimeout(pause);
+    pause = setTimeout(translate, WAIT);
   });
   byId("clear").addEventListener("click", () => setText(""));
   byId("swap").addEventListener("click", swap);
@@ -50,7 +51,8 @@ export function setText(text) {
 
 /** learned: shows that something was just taught. */
 export function translate({ learned = false } = {}) {
-  if (!state.status) return;
+  if (state.source === null) return; // "ready" will ask
+  clearTimeout(pause); // whatever asked for this, the text as it is now need not be sent again
   latest += 1;
   waiting = null;
   const text = source.value;
