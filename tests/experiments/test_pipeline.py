@@ -205,7 +205,7 @@ def test_missing_text_is_named(taught_marian: Path, data: Path, tmp_path: Path) 
 def test_processes_that_share_the_work_come_to_the_same_result(
     taught_marian: Path, data: Path, tmp_path: Path
 ) -> None:
-    """Robustness: six parts, of which those of one domain share base translations, and each its memory."""
+    """Robustness: nine parts, of which those of one domain share memories, tunings and fits."""
     for workers in (1, 3):
         request = Request(
             "robustness",
@@ -221,6 +221,12 @@ def test_processes_that_share_the_work_come_to_the_same_result(
     alone, together = (result_file(tmp_path / workers, "robustness", "en-de") for workers in ("1", "3"))
     assert translations(together, tmp_path / "3") == translations(alone, tmp_path / "1")
     assert not list(tmp_path.rglob("*.part"))
+
+    engines = {(cell["row"], cell["column"]): cell["engine"] for cell in read_json(alone)["cells"]}
+    for method in ("kNN-MT", "KSTER"):
+        rows = (method, f"{method} + 10% noise", f"{method} + 10% noise after learning")
+        clean, noisy, surprised = (engines[row, "koran"] for row in rows)
+        assert surprised == {**clean, "memory": noisy["memory"]}
 
 
 def test_a_part_that_fails_is_named(taught_marian: Path, data: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ SUMMARIES = {
     "damt": "A memory for each domain: in-domain quality, and what is left of general quality with it.",
     "mdmt": "One memory of general and domain text for all.",
     "tradeoff": "General against domain quality over kNN-MT's settings, KSTER's point among them.",
-    "robustness": "Memories of text with noise in a tenth of the English words.",
+    "robustness": "Noise in a tenth of a memory's English words, before it is fitted or after.",
     "unseen": "Domains that neither the model nor the memory has seen.",
     "ablation": "What learning the kernel and the mixing weight each bring.",
     "k": "How many neighbours.",

@@ -121,8 +121,10 @@ def needed_data(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[S
     """The slices an experiment reads (its noisy corpora are made of these)."""
     slices: dict[Slice, None] = {}
     for block in TABLES[name](scale, unseen).blocks if name in TABLES else ():
+        searched = block.setting.searched
         for slice in (
             *block.setting.memory.slices,
+            *(searched.slices if searched is not None else ()),
             *(dev.at_most(scale.dev) for dev in block.setting.dev),
             *(test for _, test in block.tests),
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kster.experiments import knn
@@ -37,14 +37,25 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides."""
+    """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides.
+
+    searched: a memory that takes the place of the other one when everything has been learned and chosen.
+    """
 
     memory: MemorySpec
     dev: tuple[Slice, ...]
+    searched: MemorySpec | None = None
 
 
 def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
     """The engine for a system in a setting: trained, fitted and chosen if need be."""
+    engine = _learned(pipeline, system, setting, scale)
+    if engine.memory is None or setting.searched is None:
+        return engine
+    return replace(engine, memory=setting.searched)
+
+
+def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
     memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
     if system.kind == "base":
         return Engine()
