@@ -11,6 +11,9 @@ import docx
 import polib
 import pytest
 from docx.enum.text import WD_BREAK
+from docx.opc.constants import CONTENT_TYPE, RELATIONSHIP_TYPE
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import OxmlElement
 from running import RunningServer
 
@@ -33,6 +36,10 @@ TMX = f"""<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
 <tmx version="1.4"><header srclang="en"/><body>
 <tu><tuv xml:lang="en"><seg>{ENGLISH[0]}<bpt i="1">&lt;b&gt;</bpt></seg></tuv></tu>
 <tu><tuv xml:lang="en"><seg>x</seg></tuv><tuv xml:lang="de"><seg>schon da</seg></tuv></tu></body></tmx>"""
+NOTES = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<w:{kind} xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">
+<w:footnote w:id="1"><w:p><w:r><w:footnoteRef/></w:r><w:r><w:t>of the {kind}</w:t></w:r></w:p></w:footnote>
+</w:{kind}>"""
 PO = f'''msgid ""
 msgstr "Content-Type: text/plain; charset=UTF-8\\n"
 
@@ -175,6 +182,28 @@ def test_a_word_document_keeps_its_links_pictures_and_page_breaks() -> None:
     assert done.paragraphs[0].hyperlinks[0].text == "OUR SITE"
     assert done.paragraphs[1]._p.xpath(".//w:drawing")
     assert done.paragraphs[1]._p.xpath(".//w:br[@w:type='page']")
+
+
+def test_headers_of_a_first_page_and_notes_of_a_word_document_are_translated() -> None:
+    document = docx.Document()
+    document.add_paragraph("text")
+    first = document.sections[0]
+    first.different_first_page_header_footer = True
+    first.first_page_header.paragraphs[0].text = "title"
+    first.footer.paragraphs[0].text = "page"
+    for kind in ("footnotes", "endnotes"):
+        name, of_kind = PackURI(f"/word/{kind}.xml"), getattr(CONTENT_TYPE, f"WML_{kind.upper()}")
+        notes = Part(name, of_kind, NOTES.format(kind=kind).encode(), document.part.package)
+        document.part.relate_to(notes, getattr(RELATIONSHIP_TYPE, kind.upper()))
+    out = io.BytesIO()
+    document.save(out)
+    done = capitals("a.docx", out.getvalue())
+    again = docx.Document(io.BytesIO(done)).sections[0]
+    assert again.first_page_header.paragraphs[0].text == "TITLE"
+    assert again.footer.paragraphs[0].text == "PAGE"
+    with zipfile.ZipFile(io.BytesIO(done)) as packed:
+        for kind in ("footnotes", "endnotes"):
+            assert f">OF THE {kind.upper()}<".encode() in packed.read(f"word/{kind}.xml")
 
 
 def test_a_filled_template_says_its_encoding_and_language_and_forgets_what_it_was() -> None:

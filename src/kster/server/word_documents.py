@@ -20,13 +20,11 @@ class DocxDocument:
     """A paragraph is a piece, as is every link in it; its translation looks like its first words."""
 
     def __init__(self, data: bytes, source: str, target: str) -> None:
-        import docx
-
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as packed:
                 if sum(item.file_size for item in packed.infolist()) > MAX_UNPACKED:
                     raise KsterError(f"it unpacks to more than {MAX_UNPACKED:,} bytes")
-            self._document = docx.Document(io.BytesIO(data))
+            self._document = _open(data)
         except KsterError:
             raise
         except Exception as error:  # python-docx and zipfile have no common one
@@ -70,13 +68,31 @@ class _Text:
             whole = ""  # all of it is in the first run with text
 
 
+def _open(data: bytes) -> Any:
+    """A document whose notes can be read and changed, too: python-docx would only carry them along."""
+    import docx
+    from docx.opc.constants import CONTENT_TYPE
+    from docx.opc.part import PartFactory, XmlPart
+
+    for notes in (CONTENT_TYPE.WML_FOOTNOTES, CONTENT_TYPE.WML_ENDNOTES):
+        PartFactory.part_type_for[notes] = XmlPart
+    return docx.Document(io.BytesIO(data))
+
+
 def _paragraphs(document: Any) -> Iterator[Any]:
-    """`<w:p>` of the body with its tables and text boxes, of headers and footers."""
+    """`<w:p>` of the body with its tables and text boxes, of headers, footers and notes."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+
     yield from document.element.body.iter(f"{_W}p")
-    for section in document.sections:
-        for place in (section.header, section.footer):
-            if not place.is_linked_to_previous:
-                yield from place._element.iter(f"{_W}p")
+    kinds = (
+        RELATIONSHIP_TYPE.HEADER,
+        RELATIONSHIP_TYPE.FOOTER,
+        RELATIONSHIP_TYPE.FOOTNOTES,
+        RELATIONSHIP_TYPE.ENDNOTES,
+    )
+    for relation in document.part.rels.values():
+        if relation.reltype in kinds and not relation.is_external:
+            yield from relation.target_part.element.iter(f"{_W}p")
 
 
 def _runs(paragraph: Any) -> Iterator[list[Any]]:
