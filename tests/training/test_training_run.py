@@ -17,6 +17,7 @@ from trained import assert_same, weights
 from kster.errors import KsterError
 from kster.training import train
 from kster.training.__main__ import main
+from kster.training.progress import Progress
 from kster.training.schedule import learning_rate
 from kster.training.settings import OptimisationSettings
 
@@ -128,6 +129,16 @@ def test_an_unknown_device_is_refused(config: Any, tmp_path: Path) -> None:
     with pytest.raises(KsterError, match="device: 'gpu' is no device; accepted: auto, cpu, cuda"):
         train(config(device="gpu"))
     assert not (tmp_path / "run").exists()
+
+
+def test_two_runs_do_not_share_a_directory(config: Any, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    holder = Progress(output, tensorboard=False)
+    with pytest.raises(KsterError, match="another training is writing there"):
+        train(config(output=str(output)))
+    assert [file.name for file in output.iterdir()] == ["log.txt"]
+    holder.close()
+    assert train(config(output=str(output))).finished
 
 
 def test_a_mixture_repeats_the_small_corpus(config: Any, tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
 from pathlib import Path
 from typing import Any
+
+from kster.errors import KsterError
 
 
 class Progress:
@@ -18,6 +21,7 @@ class Progress:
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._file = (directory / "log.txt").open("a", encoding="utf-8")
+        self._claim(directory)
         if tensorboard:
             try:
                 from torch.utils.tensorboard import SummaryWriter
@@ -25,6 +29,18 @@ class Progress:
                 self._events = SummaryWriter(str(directory / "tensorboard"))
             except ImportError:
                 self.say("tensorboard is not installed: progress goes to log.txt only")
+
+    def _claim(self, directory: Path) -> None:
+        """Two runs would overwrite each other's checkpoints: who holds the log has the directory."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise KsterError(
+                f"{directory}: another training is writing there; wait for it, or choose another `output`"
+            ) from None
+        except OSError:
+            pass  # not every file system has locks
 
     def say(self, line: str) -> None:
         if not self.quiet:
