@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from kster.experiments.engine import Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.run import result_file, run
 from kster.experiments.scale import Scale
-from kster.experiments.stages import Clock, OutOfTime, read_json
+from kster.experiments.stages import Clock, OutOfTime, locked, read_json
 from kster.experiments.systems import choose
 from kster.smoothing.sweep import Trial
 
@@ -131,6 +133,26 @@ def test_the_engine_with_the_best_translations_of_dev_is_chosen(
     (choice,) = (tmp_path / "choices" / "en-de").iterdir()
     scores = [candidate["mean"] for candidate in read_json(choice)["candidates"]]
     assert scores[1] > scores[0]
+
+
+def test_what_another_process_is_at_can_be_left_to_it(
+    taught_marian: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline, test = make(taught_marian, data, tmp_path), Slice("koran", "test", 3)
+    held = []
+
+    @contextmanager
+    def busy(path: Path, *, wait: bool = True) -> Iterator[bool]:
+        """The lock, while another process has it."""
+        with locked(path), locked(path, wait=wait) as ours:
+            held.append(path)
+            yield ours
+
+    monkeypatch.setattr(pipeline_module, "locked", busy)
+    assert not pipeline.translate(Engine(), test, wait=False).exists()
+    assert len(held) == 1
+    monkeypatch.undo()
+    assert pipeline.translate(Engine(), test, wait=False).is_file()
 
 
 def test_a_packed_directory_has_all_that_is_read_and_no_more(

@@ -76,12 +76,15 @@ class Pipeline:
             self.once(directory, self._promised[directory])
         return directory
 
-    def once(self, path: Path, make: Callable[[], None]) -> None:
-        """Make a stage's file or directory, unless it is there or another process makes it meanwhile."""
+    def once(self, path: Path, make: Callable[[], None], *, wait: bool = True) -> None:
+        """Make a stage's file or directory, unless it is there or another process makes it meanwhile.
+
+        wait: for the other process, or leave it at that.
+        """
         if path.exists():
             return
-        with locked(self.cache / "locks" / digest(str(path))):
-            if not path.exists():
+        with locked(self.cache / "locks" / digest(str(path)), wait=wait) as ours:
+            if ours and not path.exists():
                 self.clock.check()
                 make()
 
@@ -208,8 +211,8 @@ class Pipeline:
             self._tuned_model = (engine.model, model)
         return Translator(self._tuned_model[1], split_sentences=False)
 
-    def translate(self, engine: Engine, test: Slice) -> Path:
-        """The file with the translations of a test set."""
+    def translate(self, engine: Engine, test: Slice, *, wait: bool = True) -> Path:
+        """The file with the translations of a test set; not yet there where another process is at it."""
         settings = {
             "engine": engine.identity,
             "test": str(test),
@@ -227,7 +230,7 @@ class Pipeline:
             self.say(f"translated {test} in {seconds} s: {engine}")
             write_json(path, {**settings, "seconds": seconds, "lines": lines})
 
-        self.once(path, make)
+        self.once(path, make, wait=wait)
         return path
 
     def _make_ready(self, engine: Engine) -> None:

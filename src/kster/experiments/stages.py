@@ -45,12 +45,19 @@ def digest(settings: Any) -> str:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Only one process at a time; who waited finds what the other has made. Released however it ends."""
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Only one process at a time; who waited finds what the other has made. Released however it ends.
+
+    wait: or go on at once, and be told that the lock is another's.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def part_of(path: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Literal
 
 from kster.experiments import knn
@@ -96,6 +97,10 @@ def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scal
     identity = {"engines": [engine.identity for engine in engines], "dev": [str(slice) for slice in sets]}
     path = pipeline.out / "choices" / pipeline.direction / f"{digest(identity)}.json"
     if not path.is_file():
+        for engine, slice in product(engines, sets):
+            pipeline.translate(
+                engine, slice, wait=False
+            )  # others have the same choice to make: share the work
         candidates: list[dict[str, Any]] = []
         for engine in engines:
             scores = {str(slice): _bleu(pipeline, engine, slice) for slice in sets}
