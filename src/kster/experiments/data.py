@@ -6,6 +6,7 @@ import lzma
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from kster.errors import KsterError
@@ -131,6 +132,9 @@ def _lines(source: Path, target: Path, end: int | None) -> tuple[tuple[str, str]
                 break
             lines.append(line)
         sides.append(lines)
+    if len(sides[0]) != len(sides[1]):
+        shorter, count = min((source, len(sides[0])), (target, len(sides[1])), key=itemgetter(1))
+        raise KsterError(f"{source} and {target} are not line-aligned: {shorter} ends after {count} lines")
     return tuple(zip(*sides, strict=True))
 
 
