@@ -56,5 +56,11 @@ def test_words_are_counted_by_part_of_speech(language: str, sentence: str, tags:
     assert shares([words], language) == {tag: (int(tag == "adjective"), 1) for tag in tags}
 
 
+def test_pronominal_adverbs_are_adverbs() -> None:
+    sentence = [[word, 1] for word in ("Er", "hat", "dafür", "gesorgt", ".")]
+    assert shares([sentence], "de")["adverb"] == (1, 1)
+    assert coarse("PWAV", "de") == "adverb"
+
+
 def test_an_unknown_tag_is_other() -> None:
     assert coarse("ITJ", "de") == "other"

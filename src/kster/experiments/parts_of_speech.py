@@ -13,7 +13,8 @@ MODELS = {"de": "morphmodel_ger.pgz", "en": "morphmodel_en.pgz"}
 # Beginnings of HanTa's tags (STTS for German, C5 for English) and the classes of the paper's figure;
 # the first that fits decides.
 _GERMAN = (
-    *(("N", "noun"), ("V", "verb"), ("ADJ", "adjective"), ("ADV", "adverb"), ("PAV", "adverb")),
+    *(("N", "noun"), ("V", "verb"), ("ADJ", "adjective")),
+    *(("ADV", "adverb"), ("PROAV", "adverb"), ("PWAV", "adverb")),  # "damit" and "wozu" are no pronouns
     *(("ART", "determiner"), ("PIAT", "determiner"), ("PDAT", "determiner"), ("PPOSAT", "determiner")),
     *(("PTK", "particle"), ("P", "pronoun"), ("AP", "preposition"), ("KO", "conjunction")),
     *(("CARD", "number"), ("$", "punctuation")),
