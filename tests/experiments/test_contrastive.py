@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from kster.errors import KsterError
 from kster.experiments import embeddings
-from kster.experiments.contrastive import Contrast, build_contrasts, find_senses, read_contrawsd, select
+from kster.experiments.contrastive import (
+    Contrast,
+    build_contrasts,
+    find_senses,
+    prepare,
+    read_contrawsd,
+    read_selected,
+    select,
+)
+from kster.experiments.data import Corpora
+from kster.experiments.scale import Scale
 
 FILLERS = [("often", "häufig"), ("today", "heute"), ("here", "hier"), ("again", "wieder"), ("money", "Geld")]
 PLACES = [("river", "Fluss"), ("field", "Feld"), ("forest", "Wald")]
@@ -49,14 +60,53 @@ def test_the_wrong_sense_stands_in_the_place_of_the_right_one() -> None:
     assert build_contrasts(test, senses) == [contrast]
 
 
-def test_contrawsd_is_read_and_other_files_are_refused(tmp_path: Path) -> None:
+def test_contrawsd_is_read(tmp_path: Path) -> None:
     path = tmp_path / "wsd.json"
     entry = {"source": "s", "reference": "r", "errors": [{"contrastive": "c"}, {"contrastive": "d"}]}
     path.write_text(json.dumps([entry | {"ambig word": "w", "sense": "x"}]))
     assert read_contrawsd(path) == [Contrast("s", "r", ("c", "d"), "w", "x")]
-    path.write_text(json.dumps([{"source": "s"}]))
-    with pytest.raises(KsterError, match=r"not in ContraWSD's format .*reference"):
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([{"source": "s"}], r"not in ContraWSD's format .*reference"),
+        (
+            [{"source": "s", "reference": "r", "errors": []}],
+            "after 0 entries: .*no errors",
+        ),  # would always be right
+        ([{"source": "s", "reference": 5, "errors": [{"contrastive": "c"}]}], "not text"),
+        ({"source": "s"}, "not in ContraWSD's format"),
+        ([], "there are no examples in it"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    path = tmp_path / "wsd.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(KsterError, match=message):
         read_contrawsd(path)
+
+
+def test_another_contrawsd_is_not_taken_for_the_one_before(data: Path, tmp_path: Path, scale: Scale) -> None:
+    own = Path(shutil.copytree(data, tmp_path / "data"))
+    given = own / "wsd" / "contrawsd.en-de.json"
+    corpora = Corpora(own, ("en", "de"), made=tmp_path / "made")
+
+    def chosen() -> str:
+        prepare(corpora, scale)
+        return str(read_selected(corpora))
+
+    before = chosen()
+    assert chosen() == before
+    entries = json.loads(given.read_text())
+    for entry in entries:
+        entry["errors"] = [{"contrastive": "etwas anderes"}]
+    given.write_text(json.dumps(entries))
+    after = chosen()
+    assert "etwas anderes" in after
+    assert "etwas anderes" not in before
+    given.unlink()
+    assert "ambiguous words of the corpora" in chosen()
 
 
 def test_without_the_embedding_package_examples_are_chosen_by_their_words(

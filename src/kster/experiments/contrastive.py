@@ -32,7 +32,7 @@ from kster.experiments.blocks import DOMAINS, GENERAL, NEWS_TRAIN, memory_slice,
 from kster.experiments.data import Corpora, Pairs, Slice
 from kster.experiments.embeddings import embed, method
 from kster.experiments.scale import Scale
-from kster.experiments.stages import read_json, write_json
+from kster.experiments.stages import digest, read_json, write_json
 
 TEXT = 20_000  # pairs of each corpus that senses are learned from
 LEAST_SEEN = 15  # pairs with a source word
@@ -57,22 +57,30 @@ class Contrast:
 
 def read_contrawsd(path: Path) -> list[Contrast]:
     """A list of objects with source, reference and errors, each error with a contrastive translation."""
+    contrasts: list[Contrast] = []
     try:
-        return [
-            Contrast(
-                entry["source"],
-                entry["reference"],
-                tuple(error["contrastive"] for error in entry["errors"]),
-                entry.get("ambig word", ""),
-                entry.get("sense", entry.get("original translation", "")),
-            )
-            for entry in json.loads(path.read_text(encoding="utf-8"))
-        ]
+        for entry in json.loads(path.read_text(encoding="utf-8")):
+            contrasts.append(_contrast(entry))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise KsterError(
-            f"{path}: not in ContraWSD's format ({type(error).__name__}: {error}); expected a JSON list of "
-            "objects with source, reference and errors (each with contrastive)"
+            f"{path}, after {len(contrasts)} entries: not in ContraWSD's format ({type(error).__name__}: "
+            f"{error}); expected a JSON list of objects with source, reference and errors (at least one, "
+            "each with contrastive)"
         ) from None
+    if not contrasts:
+        raise KsterError(f"{path}: there are no examples in it")
+    return contrasts
+
+
+def _contrast(entry: dict[str, Any]) -> Contrast:
+    source, reference = entry["source"], entry["reference"]
+    wrong = tuple(error["contrastive"] for error in entry["errors"])
+    if not wrong:  # would count as right whatever a system says
+        raise ValueError("no errors")
+    if not all(isinstance(text, str) and text.strip() for text in (source, reference, *wrong)):
+        raise TypeError("source, reference or contrastive is not text, or empty")
+    sense = entry.get("sense", entry.get("original translation", ""))
+    return Contrast(source, reference, wrong, entry.get("ambig word", ""), sense)
 
 
 # Building a set ------------------------------------------------------------------------------------------
@@ -174,17 +182,19 @@ def selected_file(corpora: Corpora) -> Path:
 
 
 def prepare(corpora: Corpora, scale: Scale) -> Path:
-    """Make the file of chosen examples if there is none yet."""
+    """Make the file of chosen examples, unless it is there, and of the same ContraWSD or of none as well."""
     path = selected_file(corpora)
-    if path.is_file():
-        return path
     given = corpora.root / "wsd" / f"contrawsd.{'-'.join(corpora.direction)}.json"
-    if given.is_file():
-        contrasts, origin = read_contrawsd(given), given.name
+    origin = {"origin": given.name, "given": digest(given.read_bytes().hex())} if given.is_file() else {}
+    packed = path.parent == given.parent
+    if path.is_file() and (packed or _is_of(path, given, origin)):
+        return path
+    if origin:
+        contrasts = read_contrawsd(given)
     else:
         senses = find_senses(corpora.pairs(*text_slices(scale)))
         contrasts = build_contrasts(corpora.pairs(*searched_slices(scale)), senses)
-        origin = f"{len(senses):,} ambiguous words of the corpora"
+        origin = {"origin": f"{len(senses):,} ambiguous words of the corpora"}
     if not contrasts:
         raise KsterError(
             f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
@@ -192,8 +202,17 @@ def prepare(corpora: Corpora, scale: Scale) -> Path:
     own = {domain: corpora.pairs(memory_slice(domain, scale).at_most(DOMAIN_SENTENCES)) for domain in DOMAINS}
     chosen = select(contrasts, own, scale.contrasts, corpora.direction.index("en"))
     domains = {domain: [asdict(contrast) for contrast in found] for domain, found in chosen.items()}
-    write_json(path, {"origin": origin, "pool": len(contrasts), "embeddings": method(), "domains": domains})
+    write_json(path, {**origin, "pool": len(contrasts), "embeddings": method(), "domains": domains})
     return path
+
+
+def _is_of(path: Path, given: Path, origin: dict[str, str]) -> bool:
+    """Whether the examples chosen earlier are of the file that is given now, or of none if none is."""
+    selected = read_json(path)
+    if not origin:
+        return bool(selected["origin"] != given.name)
+    content = origin["given"]
+    return bool(selected["origin"] == given.name and selected.get("given", content) == content)
 
 
 def read_selected(corpora: Corpora) -> dict[str, Any]:
