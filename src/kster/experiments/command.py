@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
 from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
+from kster.experiments.place import Direction, directions_of
 from kster.experiments.preparation import PREPARATIONS, original
 from kster.experiments.run import experiment_names, needed_data, parts, run
 from kster.experiments.scale import FULL, QUICK, Scale
@@ -95,7 +96,8 @@ def _run(request: Request, names: list[str]) -> bool:
     if request.workers < 1:
         raise KsterError(f"--workers is {request.workers}; accepted: at least 1")
     clock = Clock(request.max_seconds)
-    if request.workers > 1 and not _share(request, names, clock):
+    directions = directions_of(request, names)
+    if request.workers > 1 and not _share(request, names, clock, directions):
         return _out_of_time()
     try:
         for model in request.model:
@@ -115,13 +117,13 @@ def _out_of_time() -> bool:
     return False
 
 
-def _share(request: Request, names: list[str], clock: Clock) -> bool:
+def _share(request: Request, names: list[str], clock: Clock, directions: dict[str, Direction]) -> bool:
     """All that can be done side by side; False when the time was over."""
     shares: list[tuple[int, Share]] = []
-    for model in request.model:
+    for model, direction in directions.items():
         for name in names:
             if name in PREPARATIONS:  # once, before several need it
-                corpora = Corpora(request.data, LANGUAGES, made=request.made)
+                corpora = Corpora(request.data, direction, made=request.made)
                 PREPARATIONS[name](corpora, request.scale)
             for number, part in enumerate(parts(name, request.scale, tuple(request.unseen))):
                 shares.append((part.size, Share(name, number, model)))

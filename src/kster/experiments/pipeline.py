@@ -273,12 +273,14 @@ class Pipeline:
 
 def languages_of(model: BaseModel) -> tuple[str, str]:
     """The direction a model translates in, as the corpora name it."""
+    if model.source_lang is None or model.target_lang is None:
+        raise KsterError(
+            f"{model.name}: does not say which languages it translates; experiments need to know"
+        )
     return _language(model.source_lang), _language(model.target_lang)
 
 
-def _language(code: str | None) -> str:
-    if code is None:
-        raise KsterError("the model does not say which languages it translates; experiments need to know")
+def _language(code: str) -> str:
     return code.split("_")[0].split("-")[0].lower()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 from kster.experiments import knn
@@ -96,7 +97,8 @@ def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scal
     sets = [slice.at_most(scale.dev_decoded) for slice in dev]
     identity = {"engines": [engine.identity for engine in engines], "dev": [str(slice) for slice in sets]}
     path = pipeline.out / "choices" / pipeline.direction / f"{digest(identity)}.json"
-    if not path.is_file():
+    chosen = _chosen_before(path, pipeline)
+    if chosen is None:
         for engine, slice in product(engines, sets):
             pipeline.translate(
                 engine, slice, wait=False
@@ -107,9 +109,18 @@ def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scal
             mean = sum(scores.values()) / len(scores)
             candidates.append({"engine": engine.identity, "bleu": scores, "mean": mean})
         chosen = max(range(len(engines)), key=lambda i: candidates[i]["mean"])
-        write_json(path, {"chosen": chosen, "candidates": candidates})
+        fingerprint = pipeline.base.fingerprint
+        write_json(path, {"chosen": chosen, "fingerprint": fingerprint, "candidates": candidates})
         pipeline.say(f"chose {chosen + 1} of {len(engines)}: {candidates[chosen]['mean']:.2f} BLEU on dev")
-    return engines[read_json(path)["chosen"]]
+    return engines[chosen]
+
+
+def _chosen_before(path: Path, pipeline: Pipeline) -> int | None:
+    """The choice, if it was made, and with the same base model: the file's name does not say with which."""
+    known = read_json(path) if path.is_file() else None
+    if known is None or known.get("fingerprint", pipeline.base.fingerprint) != pipeline.base.fingerprint:
+        return None
+    return int(known["chosen"])
 
 
 def _bleu(pipeline: Pipeline, engine: Engine, dev: Slice) -> float:
