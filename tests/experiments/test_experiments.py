@@ -44,5 +44,6 @@ def test_it_runs_and_reports(
         assert f"kster experiment {name} --data DIR --model" in text
         assert "float32, seed 1; kster" in text
     assert str(taught_marian.parent) not in page + table
+    assert "`" not in page
     pictures = sorted(path.suffix for path in (out / name).iterdir() if path.suffix in (".png", ".svg"))
     assert {".png", ".svg"} <= set(pictures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -46,8 +47,13 @@ def _table(table: TextTable) -> str:
     heading, *rows = table.rows
     head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    notes = "".join(f"<li>{_with_code(note)}</li>" for note in table.notes)
     return (
         f'<h3>{escape(table.title)}</h3><div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div><ul>{notes}</ul>"
     )
+
+
+def _with_code(note: str) -> str:
+    """Notes are written as in Markdown: what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(note))
