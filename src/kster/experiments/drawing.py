@@ -13,9 +13,8 @@ from kster.experiments.bleu import corpus_bleu
 from kster.experiments.data import Corpora, Slice
 from kster.experiments.paper import paper_value
 from kster.experiments.parts_of_speech import shares
-from kster.experiments.scoring import ScoredTable
+from kster.experiments.scoring import ScoredTable, translated
 from kster.experiments.sections import Section, TextTable
-from kster.experiments.stages import read_json
 
 WINDOWS = 10  # parts of a document in the curve of quality over time
 
@@ -208,7 +207,7 @@ def _mean_and_range(scores: list[float]) -> str:
 
 def _texts(cell: dict[str, Any], corpora: Corpora, out: Path) -> tuple[list[str], list[str]]:
     references = [target for _, target in corpora.pairs(Slice(**cell["test"]))]
-    return read_json(out / cell["translation"])["lines"], references
+    return translated(out / cell["translation"]), references
 
 
 DRAWINGS: dict[str, Draw] = {

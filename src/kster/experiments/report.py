@@ -49,7 +49,16 @@ def report(names: Sequence[str], data: Path, out: Path) -> Path:
 
 
 def runs_of(name: str, out: Path) -> list[dict[str, Any]]:
-    return [read_json(path) for path in sorted((out / name).glob("*.run.json"))]
+    results = []
+    for path in sorted((out / name).glob("*.run.json")):
+        result = read_json(path)
+        if "origin" not in result:
+            raise KsterError(
+                f"{path}: made by an earlier version, it does not say how; run it again, "
+                "what is finished is found"
+            )
+        results.append(result)
+    return results
 
 
 def finished(out: Path) -> list[str]:

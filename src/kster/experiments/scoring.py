@@ -76,10 +76,7 @@ def _score_column(
 
     lines: dict[str, list[str]] = {}
     for row in sorted(files, key=lambda row: row != table.baseline):  # the baseline first
-        path = files[row]
-        if not path.is_file():
-            raise KsterError(f"{path}: the translations are missing; fetch all of the run's out directory")
-        lines[row] = read_json(path)["lines"]
+        lines[row] = translated(files[row])
     report = evaluate(lines, [target for _, target in pairs], resamples=RESAMPLES)
     compared = report.baseline == table.baseline
     table.columns.append(column)
@@ -90,6 +87,13 @@ def _score_column(
         table.cells.setdefault(system.name, {})[column] = Score(
             bleu.score, bleu.confidence, bleu.p_value if compared else None, chrf.score
         )
+
+
+def translated(path: Path) -> list[str]:
+    """The lines of a translation that a run left behind."""
+    if not path.is_file():
+        raise KsterError(f"{path}: the translations are missing; fetch all of the run's out directory")
+    return list(read_json(path)["lines"])
 
 
 def _add_averages(table: ScoredTable, averages: dict[str, list[str]]) -> None:
