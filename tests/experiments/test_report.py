@@ -12,6 +12,8 @@ from kster.errors import KsterError
 from kster.experiments.data import Slice
 from kster.experiments.report import report
 from kster.experiments.run import result_file
+from kster.experiments.scoring import Score, ScoredTable
+from kster.experiments.sections import bleu_table
 from kster.experiments.stages import write_json
 
 CELL = {"row": "in-domain", "column": "koran", "test": asdict(Slice("koran", "test")), "segments": 10}
@@ -35,3 +37,9 @@ def test_a_result_that_does_not_say_how_it_was_made_is_to_be_made_again(data: Pa
     out = left_behind(tmp_path, statistics={"growth": []})
     with pytest.raises(KsterError, match=r"en-de\.run\.json: made by an earlier version.*run it again"):
         report(["online"], data, out)
+
+
+@pytest.mark.parametrize("paper", [None, 33.4])
+def test_the_paper_is_spoken_of_where_it_is_quoted(paper: float | None) -> None:
+    scored = ScoredTable("", ["Base"], ["law"], {"Base": {"law": Score(30.2, paper=paper)}})
+    assert ("the paper's figure" in bleu_table(scored, "damt").to_markdown()) == (paper is not None)

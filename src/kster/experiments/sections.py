@@ -45,9 +45,9 @@ def bleu_table(scored: ScoredTable, title: str) -> TextTable:
         cells = scored.cells.get(row, {})
         rows.append([row, *(cells[c].text() if c in cells else "–" for c in scored.columns)])
     counts = ", ".join(f"{column} {count:,}" for column, count in scored.sentences.items())
-    notes = [
-        f"BLEU; in brackets the paper's figure, whose averages are over its own domains. Sentences: {counts}."
-    ]
+    notes = [f"BLEU. Sentences: {counts}."]
+    if any(score.paper is not None for cells in scored.cells.values() for score in cells.values()):
+        notes.append("In brackets the paper's figure, whose averages are over its own domains.")
     if scored.baseline:
         notes.append(f"* differs from {scored.baseline} (paired bootstrap, p < 0.05).")
     notes += [f"{name}: `{signature}`" for name, signature in scored.signatures.items()]
