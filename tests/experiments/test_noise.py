@@ -42,6 +42,21 @@ def test_about_a_tenth_of_the_words_changes() -> None:
     assert 0.07 < touched < 0.13
 
 
+def test_function_words_have_no_synonyms() -> None:
+    seen = {disturb("he is in", lambda word: ["helium"], random.Random(seed), rate=1.0) for seed in range(40)}
+    assert {word for line in seen for word in line.split()} == {"he", "is", "in"}
+
+
+def test_words_are_inserted_anywhere() -> None:
+    line = " ".join(f"w{i}" for i in range(10))
+    places = set()
+    for seed in range(400):
+        words = disturb(line, lambda word: ["new"], random.Random(seed), rate=0.1).split()
+        if "new" in words and len(words) == 11:
+            places.add(words.index("new"))
+    assert places == set(range(11))
+
+
 def test_a_line_is_disturbed_alike_in_whatever_company() -> None:
     lines = ["the house is red", "a dog runs fast", "he left the house"]
     all_at_once = list(disturb_lines(lines, lambda word: ["x"], rate=0.9))

@@ -15,6 +15,7 @@ import pytest
 from kster.errors import KsterError
 from kster.experiments import pipeline as pipeline_module
 from kster.experiments.__main__ import NOT_FINISHED, main
+from kster.experiments.blocks import NOISY
 from kster.experiments.command import Request, carry_out
 from kster.experiments.data import Corpora, Slice
 from kster.experiments.engine import Engine, MemorySpec
@@ -172,7 +173,7 @@ def test_a_packed_directory_has_all_that_is_read_and_no_more(
     packed, whole = Corpora(tmp_path / "packed", ("en", "de")), Corpora(data, ("en", "de"))
     assert len(packed.pairs(Slice("koran", "train"))) == scale.memory
     assert packed.pairs(Slice("law", "dev", 40, 1_500)) == whole.pairs(Slice("law", "dev", 6, 1_500))
-    noisy = packed.pairs(Slice("koran_noise", "train"))
+    noisy = packed.pairs(Slice(f"koran{NOISY}", "train"))
     clean = packed.pairs(Slice("koran", "train"))
     assert [german for _, german in noisy] == [german for _, german in clean]
     assert [english for english, _ in noisy] != [english for english, _ in clean]

@@ -12,7 +12,7 @@ from kster.experiments.systems import Setting, System
 from kster.smoothing import FitSettings
 
 DOMAINS = ("koran", "it", "law")
-NOISY = "_noise"  # ends the name of a corpus whose English side was disturbed
+NOISY = "_disturbed"  # ends the name of a corpus whose English side was disturbed
 GENERAL = "general"
 SPECIFIC_AVERAGE = "average specific"
 GENERAL_AVERAGE = "average general"

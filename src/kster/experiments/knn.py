@@ -21,10 +21,17 @@ Choose = Callable[[list[SmootherSettings]], SmootherSettings]
 
 
 def tuned(sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
-    """First the weight, each with its most likely bandwidth; then bandwidth and weight; then k."""
+    """First the weight, each with its most likely bandwidth; then bandwidth and weight; then k.
+
+    From the likeliest settings it climbs, step by step, until no neighbouring setting is better.
+    """
     best = choose([as_published(trial) for trial in shortlist(sweep(scale.ks), scale.shortlist)])
-    best = choose([best, *_around(best, scale)])
-    return choose([best, *(replace(best, k=k) for k in scale.ks if k != best.k)])
+    for _ in range(scale.climbs):
+        before, best = best, choose([best, *_around(best)])
+        if best == before:
+            break
+    ks = (*scale.ks, 2 * max(scale.ks))
+    return choose([best, *(replace(best, k=k) for k in ks if k != best.k)])
 
 
 def tuned_with(k: int, sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
@@ -50,13 +57,13 @@ def shortlist(trials: Sequence[Trial], count: int) -> list[Trial]:
     return sorted(best.values(), key=lambda trial: trial.nll)[:count]
 
 
-def _around(best: SmootherSettings, scale: Scale) -> list[SmootherSettings]:
-    """Narrower and wider kernels, with the weight as it is, a little less and a little more."""
+def _around(best: SmootherSettings) -> list[SmootherSettings]:
+    """Kernels half and twice as wide, and as they are; the weight a little less and a little more."""
     assert best.bandwidth is not None
     weights = [round(best.mixing_weight + step, 2) for step in (0.0, 0.1, -0.1)]
     return [
         replace(best, bandwidth=best.bandwidth * factor, mixing_weight=weight)
-        for factor in scale.bandwidth_factors
+        for factor in (0.5, 1.0, 2.0)
         for weight in weights
-        if 0.0 < weight < 1.0
+        if 0.0 < weight < 1.0 and (factor, weight) != (1.0, best.mixing_weight)
     ]

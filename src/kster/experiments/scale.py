@@ -13,7 +13,7 @@ class Scale:
     figure_test: pairs of each test set for figures that compare many settings; grid_test: for the grid.
     it_every: of how many pairs of the IT corpus its memory takes one.
     shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
-    bandwidth_factors: wider and narrower kernels that are tried out from the best of them.
+    climbs: how often neighbouring settings are tried out from the best of them.
     fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
     least_steps, most_steps: of any fine-tuning; batch_tokens: its batch.
     online: sentences of the simulated working day; sizes: segments of growing memories; draws: how many
@@ -33,10 +33,10 @@ class Scale:
     dev_decoded: int = 400
     shortlist: int = 6
     shortlist_of_k: int = 2
-    bandwidth_factors: tuple[float, ...] = (0.5, 2.0, 4.0)
+    climbs: int = 4
     fit: dict[str, Any] = field(default_factory=dict)
     epochs: tuple[int, ...] = (3, 10, 30)
-    joint_epochs: tuple[int, ...] = (2,)
+    joint_epochs: tuple[int, ...] = (2, 6)
     least_steps: int = 40
     most_steps: int = 2_500
     batch_tokens: int = 16_000
@@ -47,7 +47,7 @@ class Scale:
     timed: int = 512
     repeats: int = 2
     contrasts: int = 300
-    tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08)
+    tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08, 0.32)
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     ks: tuple[int, ...] = (4, 8, 16, 32)
 
@@ -74,7 +74,7 @@ QUICK = Scale(
     dev_decoded=4,
     shortlist=2,
     shortlist_of_k=1,
-    bandwidth_factors=(2.0,),
+    climbs=1,
     fit={
         "steps": 20,
         "batch_tokens": 512,

@@ -32,7 +32,6 @@ from kster.experiments.scale import Scale
 from kster.experiments.systems import System
 from kster.smoothing import FitSettings, SmootherSettings
 
-DEV_SHARE = 0.2  # of a batch, in fits that learn from development text
 NOISE = " + 10% noise"
 SURPRISE = f"{NOISE} after learning"
 
@@ -126,18 +125,9 @@ def robustness(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         tests = tests_of(domain, scale=scale)
         clean, noisy = domain_setting(domain, scale), domain_setting(domain, scale, noisy=True)
         surprised = replace(clean, searched=noisy.memory)
-        dev_text = "KSTER, development text in fit"
         blocks += [
-            Block(clean, (base(), knn(), kster(scale), kster(scale, dev_text, dev_share=DEV_SHARE)), tests),
-            Block(
-                noisy,
-                (
-                    knn(f"kNN-MT{NOISE}"),
-                    kster(scale, f"KSTER{NOISE}"),
-                    kster(scale, f"{dev_text}{NOISE}", dev_share=DEV_SHARE),
-                ),
-                tests,
-            ),
+            Block(clean, (base(), knn(), kster(scale)), tests),
+            Block(noisy, (knn(f"kNN-MT{NOISE}"), kster(scale, f"KSTER{NOISE}")), tests),
             Block(surprised, (knn(f"kNN-MT{SURPRISE}"), kster(scale, f"KSTER{SURPRISE}")), tests),
         ]
     return Table(tuple(blocks), {SPECIFIC_AVERAGE: DOMAINS})
@@ -235,7 +225,7 @@ def recipes(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     # These learn from development text: not from what they are judged by.
     learners = (
         kster(scale, "default, stopped by other text"),
-        kster(scale, "20 % development text in the fit", dev_share=DEV_SHARE),
+        kster(scale, "20 % development text in the fit", dev_share=0.2),
         kster(scale, "40 % development text in the fit", dev_share=0.4),
     )
     fitted = ("koran", "law")
