@@ -31,3 +31,4 @@ def wordnet_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own_wordnet(monkeypatch: pytest.MonkeyPatch, wordnet_directory: Path) -> None:
     """Tests do not depend on what is installed."""
     monkeypatch.setenv("WNSEARCHDIR", str(wordnet_directory))
+    monkeypatch.setattr("kster.experiments.contrastive.thesaurus_of", lambda language: None)

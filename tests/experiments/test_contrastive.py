@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from kster.experiments.contrastive import (
 )
 from kster.experiments.data import Corpora
 from kster.experiments.scale import Scale
+from kster.experiments.thesaurus import Thesaurus
 
 FILLERS = [("often", "häufig"), ("today", "heute"), ("here", "hier"), ("again", "wieder"), ("money", "Geld")]
 PLACES = [("river", "Fluss"), ("field", "Feld"), ("forest", "Wald")]
@@ -47,6 +49,20 @@ def test_forms_of_one_word_are_no_senses() -> None:
     pairs = [(f"the houses stand {i}", "die Häuser stehen") for i in range(20)]
     pairs += [(f"of the houses {i}", "den Häusern") for i in range(20)]
     assert "houses" not in find_senses(pairs)
+
+
+def test_translations_that_a_thesaurus_takes_for_synonyms_are_no_senses() -> None:
+    groups = {"sparkasse": {1}, "ufer": {2}, "strand": {2}}
+
+    def senses(word: str) -> set[Hashable]:
+        return {*groups.get(word.lower(), ())}
+
+    thesaurus = Thesaurus("groups", senses, names_have_capitals=False)
+    text = MONEY + RIVER + OTHERS
+    assert set(find_senses(text, thesaurus)["bank"]) == {"Sparkasse", "Ufer"}
+    synonyms = [(source, target.replace("Sparkasse", "Strand")) for source, target in text]
+    assert {"Strand", "Ufer"} <= set(find_senses(synonyms)["bank"])
+    assert "bank" not in find_senses(synonyms, thesaurus)
 
 
 def test_the_wrong_sense_stands_in_the_place_of_the_right_one() -> None:

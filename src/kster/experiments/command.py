@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kster.errors import KsterError
 from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
 from kster.experiments.place import Direction, directions_of
-from kster.experiments.preparation import PREPARATIONS, original
+from kster.experiments.preparation import PREPARATIONS, PREPARED_FROM, original
 from kster.experiments.run import experiment_names, needed_data, parts, run
 from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.stages import Clock, OutOfTime
@@ -144,6 +144,8 @@ def _list(request: Request, names: list[str]) -> None:
     """The files the experiments read, one a line."""
     corpora = Corpora(request.data, LANGUAGES)
     slices = {original(slice) for name in names for slice in _slices(request, name)}
+    for name in set(names) & PREPARED_FROM.keys():
+        slices |= set(PREPARED_FROM[name](request.scale))
     for path in sorted({path for slice in slices for path in corpora.files(slice)}):
         print(path)
 

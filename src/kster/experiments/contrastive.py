@@ -7,7 +7,7 @@ from the corpora:
    stands in a good share of the pairs with s, s in a good share of those with t, and no other source word is
    closer to t by the Dice coefficient.
 2. A source word is ambiguous when it has two such target words of different stems that hardly ever stand in
-   the same pair.
+   the same pair, and that a thesaurus, where there is one, knows but not as synonyms.
 3. Each test pair with the ambiguous word once, one of its translations once and the other not at all gives
    an example; the contrastive translation has the other in its place.
 
@@ -33,14 +33,19 @@ from kster.experiments.data import Corpora, Pairs, Slice
 from kster.experiments.embeddings import embed, method
 from kster.experiments.scale import Scale
 from kster.experiments.stages import digest, read_json, write_json
+from kster.experiments.thesaurus import Thesaurus, thesaurus_of
 
-TEXT = 20_000  # pairs of each corpus that senses are learned from
+TEXT = (
+    20_000  # pairs of each corpus that senses are learned from; of IT, whose lines are short, twice as many
+)
 LEAST_SEEN = 15  # pairs with a source word
-SHARE_OF_SOURCE = 0.12  # of the pairs with s must have t
+LEAST_TOGETHER = 8  # pairs with a source word and its translation
+SHARE_OF_SOURCE = 0.08  # of the pairs with s must have t
 SHARE_OF_TARGET = 0.4  # of the pairs with t must have s
 TOGETHER = 0.1  # at most this share of the rarer sense's pairs has the other one, too
 LEAST_LETTERS = 4
 SAME_STEM = 4  # words that begin alike for so many letters are forms of one word
+MOST_OF_A_SENSE = 10  # examples
 DOMAIN_SENTENCES = 500  # that stand for a domain
 
 
@@ -90,15 +95,15 @@ def _words(text: str) -> list[str]:
     return [word for word in re.findall(r"[^\W\d_]+", text) if len(word) >= LEAST_LETTERS]
 
 
-def find_senses(pairs: Iterable[tuple[str, str]], least: int = LEAST_SEEN) -> dict[str, list[str]]:
+def find_senses(pairs: Iterable[tuple[str, str]], thesaurus: Thesaurus | None = None) -> dict[str, list[str]]:
     """Ambiguous source words (in lower case) and their translations, most frequent first."""
     bags = [(sorted(set(_words(s.lower()))), sorted(set(_words(t)))) for s, t in pairs]
     sources = Counter(word for source, _ in bags for word in source)
     targets = Counter(word for _, target in bags for word in target)
     linked: Counter[tuple[str, str]] = Counter()
     for source, target in bags:
-        frequent = [s for s in source if sources[s] >= least]
-        linked.update(product(frequent, (t for t in target if targets[t] * 4 >= least)))
+        frequent = [s for s in source if sources[s] >= LEAST_SEEN]
+        linked.update(product(frequent, (t for t in target if targets[t] >= LEAST_TOGETHER)))
     closest: dict[str, float] = defaultdict(float)  # t → how close its closest source word is (Dice)
     dice = {(s, t): 2 * count / (sources[s] + targets[t]) for (s, t), count in linked.items()}
     for (_, t), value in dice.items():
@@ -106,7 +111,8 @@ def find_senses(pairs: Iterable[tuple[str, str]], least: int = LEAST_SEEN) -> di
     candidates: dict[str, list[str]] = defaultdict(list)
     for (s, t), count in linked.most_common():
         shares = count >= SHARE_OF_SOURCE * sources[s] and count >= SHARE_OF_TARGET * targets[t]
-        if shares and dice[s, t] == closest[t] and s != t.lower():
+        known = thesaurus is None or thesaurus.knows(t)
+        if count >= LEAST_TOGETHER and shares and known and dice[s, t] == closest[t] and s != t.lower():
             candidates[s].append(t)
     wanted = {s: ts for s, ts in candidates.items() if len(ts) > 1}
     together: Counter[tuple[str, str, str]] = Counter()
@@ -115,13 +121,14 @@ def find_senses(pairs: Iterable[tuple[str, str]], least: int = LEAST_SEEN) -> di
         for s in source:
             found = (t for t in wanted.get(s, ()) if t in present)
             together.update((s, *two) for two in combinations(found, 2))
-    return _apart(wanted, linked, together)
+    return _apart(wanted, linked, together, thesaurus)
 
 
 def _apart(
     candidates: dict[str, list[str]],
     linked: Counter[tuple[str, str]],
     together: Counter[tuple[str, str, str]],
+    thesaurus: Thesaurus | None,
 ) -> dict[str, list[str]]:
     """Keep translations that are not forms of one word and stand for one another."""
     senses = {}
@@ -132,6 +139,7 @@ def _apart(
                 t.lower()[:SAME_STEM] != other.lower()[:SAME_STEM]
                 and t[0].isupper() == other[0].isupper()  # in German, a noun is no rival of a verb
                 and together[s, other, t] <= TOGETHER * min(linked[s, t], linked[s, other])
+                and (thesaurus is None or thesaurus.apart(t, other))
                 for other in kept
             )
             if rivals:
@@ -143,12 +151,16 @@ def _apart(
 
 def build_contrasts(pairs: Iterable[tuple[str, str]], senses: dict[str, list[str]]) -> list[Contrast]:
     contrasts = []
+    taken: Counter[tuple[str, str]] = Counter()
     for source, reference in pairs:
         words, targets = Counter(_words(source.lower())), Counter(_words(reference))
         for word in sorted(set(words) & senses.keys()):
             present = [t for t in senses[word] if targets[t]]
-            if words[word] == 1 and len(present) == 1 and targets[present[0]] == 1:
-                right = present[0]
+            if words[word] != 1 or len(present) != 1 or targets[present[0]] != 1:
+                continue
+            right = present[0]
+            if taken[word, right] < MOST_OF_A_SENSE:
+                taken[word, right] += 1
                 pattern = re.compile(rf"(?<!\w){re.escape(right)}(?!\w)")
                 wrong = tuple(pattern.sub(other, reference) for other in senses[word] if other != right)
                 contrasts.append(Contrast(source, reference, wrong, word, right))
@@ -192,9 +204,11 @@ def prepare(corpora: Corpora, scale: Scale) -> Path:
     if origin:
         contrasts = read_contrawsd(given)
     else:
-        senses = find_senses(corpora.pairs(*text_slices(scale)))
+        thesaurus = thesaurus_of(corpora.direction[1])
+        senses = find_senses(corpora.pairs(*text_slices(scale)), thesaurus)
         contrasts = build_contrasts(corpora.pairs(*searched_slices(scale)), senses)
-        origin = {"origin": f"{len(senses):,} ambiguous words of the corpora"}
+        told = f"synonyms left out by {thesaurus.name}" if thesaurus else "synonyms among their translations"
+        origin = {"origin": f"{len(senses):,} ambiguous words of the corpora, {told}"}
     if not contrasts:
         raise KsterError(
             f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
@@ -227,14 +241,13 @@ def read_selected(corpora: Corpora) -> dict[str, Any]:
 def text_slices(scale: Scale) -> list[Slice]:
     """What senses are learned from."""
     most = TEXT if scale.memory is None else min(TEXT, 40 * scale.memory)
-    return [
-        slice.at_most(most)
-        for slice in (NEWS_TRAIN, Slice("koran", "train"), Slice("it", "train"), Slice("law", "dev", 1_500))
-    ]
+    whole = (NEWS_TRAIN, Slice("europarl", "train"), Slice("koran", "train"), Slice("law", "dev", 1_500))
+    return [*(slice.at_most(most) for slice in whole), Slice("it", "train").at_most(2 * most)]
 
 
 def searched_slices(scale: Scale) -> list[Slice]:
-    """The test sets that examples are taken from: more of them than are translated elsewhere."""
+    """What examples are taken from: nothing that is in a memory or that fits learn from."""
     tests = [test_slice(name, scale) for name in (GENERAL, *DOMAINS)]
+    more = [Slice(name, split) for name in ("ted", "europarl") for split in ("dev", "test")]
     most = None if scale.test is None else 40 * scale.test
-    return [Slice(test.corpus, test.split, most) for test in tests]
+    return [Slice(slice.corpus, slice.split, most) for slice in (*tests, *more)]

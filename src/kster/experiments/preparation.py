@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kster.errors import KsterError
 from kster.experiments.blocks import DOMAINS, NOISY, memory_slice
+from kster.experiments.contrastive import prepare, searched_slices, text_slices
 from kster.experiments.data import Corpora, Slice, write_lines
 from kster.experiments.noise import disturb_lines
 from kster.experiments.scale import Scale
@@ -51,9 +52,13 @@ def _require_lines(corpora: Corpora, slice: Slice, count: int) -> None:
 
 
 def prepare_contrasts(corpora: Corpora, scale: Scale) -> list[Path]:
-    from kster.experiments.contrastive import prepare
-
     return [prepare(corpora, scale)]
 
 
+def contrasts_read(scale: Scale) -> list[Slice]:
+    return [*text_slices(scale), *searched_slices(scale)]
+
+
 PREPARATIONS: dict[str, Prepare] = {"robustness": prepare_noise, "wsd": prepare_contrasts}
+PREPARED_FROM: dict[str, Callable[[Scale], list[Slice]]] = {"wsd": contrasts_read}
+"""Text that is read for a preparation alone: it need not be packed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Hashable
 from pathlib import Path
 
 from kster.errors import KsterError
@@ -46,6 +47,15 @@ class WordNet:
         for part in PARTS:
             self._sets[part] = _read_synsets(directory / f"data.{part}")
             self._irregular[part] = _read_exceptions(directory / f"{part}.exc")
+
+    def senses(self, word: str) -> set[Hashable]:
+        """The synsets that the word, or what it is a form of, belongs to."""
+        return {
+            synset
+            for part in PARTS
+            for form in self._base_forms(word.lower(), part)
+            for synset in self._sets[part][form]
+        }
 
     def synonyms(self, word: str) -> list[str]:
         """Every other word that shares a sense with this one, sorted; empty when WordNet does not know it."""

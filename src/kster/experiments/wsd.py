@@ -8,7 +8,7 @@ from typing import Any
 
 from kster.experiments.bleu import corpus_bleu
 from kster.experiments.blocks import kster, mixed_setting
-from kster.experiments.contrastive import Contrast, read_selected, searched_slices, text_slices
+from kster.experiments.contrastive import Contrast, read_selected
 from kster.experiments.data import Slice
 from kster.experiments.engine import Engine
 from kster.experiments.pipeline import Pipeline
@@ -63,9 +63,4 @@ def _scores(pipeline: Pipeline, engine: Engine, sources: list[str], targets: lis
 
 def wsd_reads(scale: Scale) -> list[Slice]:
     setting = mixed_setting(scale)
-    return [
-        *setting.memory.slices,
-        *(slice.at_most(scale.dev) for slice in setting.dev),
-        *text_slices(scale),
-        *searched_slices(scale),
-    ]
+    return [*setting.memory.slices, *(slice.at_most(scale.dev) for slice in setting.dev)]
