@@ -35,9 +35,7 @@ from kster.experiments.scale import Scale
 from kster.experiments.stages import digest, read_json, write_json
 from kster.experiments.thesaurus import Thesaurus, thesaurus_of
 
-TEXT = (
-    20_000  # pairs of each corpus that senses are learned from; of IT, whose lines are short, twice as many
-)
+TEXT = 20_000  # pairs of each corpus that senses are learned from; of IT's short lines twice as many
 LEAST_SEEN = 15  # pairs with a source word
 LEAST_TOGETHER = 8  # pairs with a source word and its translation
 SHARE_OF_SOURCE = 0.08  # of the pairs with s must have t

@@ -99,10 +99,9 @@ def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scal
     path = pipeline.out / "choices" / pipeline.direction / f"{digest(identity)}.json"
     chosen = _chosen_before(path, pipeline)
     if chosen is None:
+        # Other processes may have the same choice to make: what they are at is left to them, for now.
         for engine, slice in product(engines, sets):
-            pipeline.translate(
-                engine, slice, wait=False
-            )  # others have the same choice to make: share the work
+            pipeline.translate(engine, slice, wait=False)
         candidates: list[dict[str, Any]] = []
         for engine in engines:
             scores = {str(slice): _bleu(pipeline, engine, slice) for slice in sets}
