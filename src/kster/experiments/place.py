@@ -58,9 +58,9 @@ def _require_place(
 
 
 def _require_text(request: Request, direction: Direction, names: Sequence[str]) -> None:
-    """All files that are read for certain: a set of contrasts may be given instead of the text for `wsd`."""
+    """All files that are read by the run itself; a preparation, which comes first, looks for its own."""
     corpora = Corpora(request.data, direction)
     for name in names:
-        for slice in needed_data(name, request.scale, tuple(request.unseen)) if name != "wsd" else ():
+        for slice in needed_data(name, request.scale, tuple(request.unseen)):
             for language in direction if slice.corpus != EXAMPLE else ():
                 corpora.file(original(slice).corpus, slice.split, language)
