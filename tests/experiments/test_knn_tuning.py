@@ -47,6 +47,24 @@ def test_bleu_may_choose_a_wider_kernel_a_larger_weight_and_fewer_neighbours() -
     assert best.exact_match is None  # as published
 
 
+def test_a_better_setting_is_found_though_every_step_towards_it_is_a_loss() -> None:
+    def two_hills(settings: SmootherSettings) -> float:
+        likely = settings.bandwidth == 10.0 and settings.mixing_weight == 0.2
+        wide = settings.bandwidth == 20.0 and settings.mixing_weight == 0.5
+        return 2.0 if wide else 1.0 if likely else 0.0
+
+    best = tuned(sweep, lambda candidates: max(candidates, key=two_hills), FULL)
+    assert (best.bandwidth, best.mixing_weight) == (20.0, 0.5)
+
+
+def test_the_weight_is_chosen_again_for_another_number_of_neighbours() -> None:
+    def fewer_want_less(settings: SmootherSettings) -> float:
+        return -abs(settings.k - 4) - abs(settings.mixing_weight - (0.4 if settings.k == 4 else 0.6))
+
+    best = tuned(sweep, lambda candidates: max(candidates, key=fewer_want_less), FULL)
+    assert (best.k, best.mixing_weight) == (4, 0.4)
+
+
 def test_more_neighbours_than_the_grid_has_are_tried() -> None:
     best = tuned(sweep, lambda candidates: max(candidates, key=lambda each: each.k), FULL)
     assert best.k == 64

@@ -152,6 +152,8 @@ def test_an_empty_memory_cannot_be_fitted(model: BaseModel, tmp_path: Path) -> N
         ("learning_rate", float("inf"), "above 0"),
         ("seed", -1, "from 0 to"),
         ("seed", 10**20, "from 0 to"),
+        ("bandwidth", 0.0, "above 0"),
+        ("mixing_weight", 1.5, "from 0 to 0.999999"),
     ],
 )
 def test_a_wrong_fit_setting_is_named_with_what_is_accepted(
@@ -218,6 +220,18 @@ def test_a_fit_can_start_from_the_smoother_that_the_model_carries(tiny_marian: P
         other = FitSettings(**(QUICK | {"steps": 1}), start="carried", kernel="gaussian")  # type: ignore[arg-type]
         fit(model, memory, other)  # of another kind: not started from
         assert Smoother.load(memory.directory / "smoother").settings.kernel == "gaussian"
+
+
+def test_what_is_not_learned_stays_where_it_was_told_to_start(model: BaseModel, memory: Memory) -> None:
+    given = {"start": "carried", "bandwidth": 7.0, "mixing_weight": 0.7, "exact_match": None}
+    report = fit(model, memory, FitSettings(**QUICK, **given, learn_weight=False))  # type: ignore[arg-type]
+    assert report.settings["mixing_weight"] == 0.7
+    fitted = Smoother.load(memory.directory / "smoother")
+    assert (fitted.settings.bandwidth, fitted.settings.mixing_weight) == (7.0, 0.7)
+    assert (
+        report.mixing_weight.quantiles["0.0"] == report.mixing_weight.quantiles["1.0"] == pytest.approx(0.7)
+    )
+    assert "mixing_weight" not in FitSettings().to_json()  # left to `start`
 
 
 @pytest.mark.parametrize("kind", ["dev", "general"])

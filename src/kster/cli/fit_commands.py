@@ -64,6 +64,14 @@ def fit(
     learn_weight: Annotated[
         bool | None, typer.Option(help="Learn λ, or keep it fixed.", show_default="learn")
     ] = None,
+    bandwidth: Annotated[
+        float | None,
+        typer.Option(help="σ to start at, or to stay at.", show_default="as the model's smoother, or tuned"),
+    ] = None,
+    mixing_weight: Annotated[
+        float | None,
+        typer.Option(help="λ to start at, or to stay at.", show_default="as the model's smoother, or tuned"),
+    ] = None,
     dropout: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +117,8 @@ def fit(
             "features": features,
             "learn_bandwidth": learn_bandwidth,
             "learn_weight": learn_weight,
+            "bandwidth": bandwidth,
+            "mixing_weight": mixing_weight,
             "dropout": dropout,
             "keep_rate": keep_rate,
             "label_smoothing": label_smoothing,

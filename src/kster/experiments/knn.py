@@ -21,17 +21,28 @@ Choose = Callable[[list[SmootherSettings]], SmootherSettings]
 
 
 def tuned(sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
-    """First the weight, each with its most likely bandwidth; then bandwidth and weight; then k.
+    """First the weight, each with its most likely bandwidth and with twice that; then k.
 
-    From the likeliest settings it climbs, step by step, until no neighbouring setting is better.
+    Before k is chosen and after it climbs, step by step, until no neighbouring setting is better.
     """
-    best = choose([as_published(trial) for trial in shortlist(sweep(scale.ks), scale.shortlist)])
+    likely = [as_published(trial) for trial in shortlist(sweep(scale.ks), scale.shortlist)]
+    best = _climb(choose([*likely, *map(_widened, likely)]), choose, scale)
+    ks = (*scale.ks, 2 * max(scale.ks))
+    best = choose([best, *(replace(best, k=k) for k in ks if k != best.k)])
+    return _climb(best, choose, scale)
+
+
+def _widened(settings: SmootherSettings) -> SmootherSettings:
+    assert settings.bandwidth is not None
+    return replace(settings, bandwidth=2.0 * settings.bandwidth)
+
+
+def _climb(best: SmootherSettings, choose: Choose, scale: Scale) -> SmootherSettings:
     for _ in range(scale.climbs):
         before, best = best, choose([best, *_around(best)])
         if best == before:
             break
-    ks = (*scale.ks, 2 * max(scale.ks))
-    return choose([best, *(replace(best, k=k) for k in ks if k != best.k)])
+    return best
 
 
 def tuned_with(k: int, sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:

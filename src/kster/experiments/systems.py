@@ -28,6 +28,7 @@ class System:
 
     k: of kNN-MT, if it may not choose. fixed: kNN-MT with nothing left to choose.
     fit: settings of KSTER to choose from by BLEU on dev.
+    from_knn: these begin with the kernel, k, σ and λ of tuned kNN-MT.
     """
 
     name: str
@@ -35,6 +36,7 @@ class System:
     k: int | None = None
     fixed: SmootherSettings | None = None
     fit: tuple[FitSettings, ...] = ()
+    from_knn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale)
         return choose(pipeline, [Engine(model=model) for model in trained], dev, scale)
     if system.kind == "knn":
         return Engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale))
-    fits = [pipeline.fit(memory, settings, dev) for settings in system.fit]
+    start = _start_from_knn(pipeline, system, setting, scale) if system.from_knn else {}
+    fits = [pipeline.fit(memory, replace(settings, **start), dev) for settings in system.fit]
     return choose(pipeline, [Engine(memory=memory, smoother=path) for path in fits], dev, scale)
 
 
@@ -88,6 +91,16 @@ def tune_knn(pipeline: Pipeline, system: System, setting: Setting, scale: Scale)
     if system.k is None:
         return knn.tuned(sweep, best_of, scale)
     return knn.tuned_with(system.k, sweep, best_of, scale)
+
+
+def _start_from_knn(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> dict[str, Any]:
+    best = tune_knn(pipeline, system, setting, scale)
+    return {
+        "kernel": best.kernel,
+        "k": best.k,
+        "bandwidth": best.bandwidth,
+        "mixing_weight": best.mixing_weight,
+    }
 
 
 def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scale: Scale) -> Engine:

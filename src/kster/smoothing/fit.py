@@ -214,10 +214,11 @@ class _Cacher:
 def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
     """The smoother before its first step, the same for the same seed."""
     wanted = settings.smoother(model.dimension)
-    carried = _carried(model, wanted) if settings.start == "carried" else None
+    given = [value is not None for value in (settings.bandwidth, settings.mixing_weight)]
+    carried = _carried(model, wanted) if settings.start == "carried" and not any(given) else None
     if carried is not None:
         return carried
-    if settings.start != "paper":
+    if settings.start != "paper" and not all(given):
         generator = torch.Generator().manual_seed(settings.seed)
         sample = train.take(
             torch.randperm(len(train), generator=generator)[:START_TOKENS], torch.device("cpu")

@@ -27,6 +27,7 @@ class FitSettings:
     label_smoothing: 0 for plain likelihood; the authors' release uses 0.1.
     start: begin at σ and λ of "paper" (100 or 10, and 0.5), or of kNN-MT "tuned" on the training tokens, or
         at the smoother "carried" by the model; tuned if it carries none of this kind.
+    bandwidth, mixing_weight: σ and λ to begin at, whatever `start` says; what is not learned stays there.
     steps, batch_tokens, learning_rate: Adam, the rate falling linearly to 0.
     evaluate_every: steps between two looks at the development tokens; patience: how many looks without
         improvement before it stops.
@@ -48,6 +49,8 @@ class FitSettings:
     keep_rate: float = 0.1
     label_smoothing: float = 0.0
     start: Start = "carried"
+    bandwidth: float | None = None
+    mixing_weight: float | None = None
     steps: int = 400
     batch_tokens: int = 4096
     learning_rate: float = 1e-3
@@ -106,21 +109,24 @@ class FitSettings:
     def smoother(
         self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5
     ) -> SmootherSettings:
-        """The smoother to be fitted, starting from this bandwidth and mixing weight."""
+        """The smoother to be fitted, starting from these, or from σ and λ as given here."""
         return SmootherSettings(
             kernel=self.kernel,
             k=self.k,
             dimension=dimension,
             learn_bandwidth=self.learn_bandwidth,
             learn_weight=self.learn_weight,
-            bandwidth=bandwidth,
-            mixing_weight=mixing_weight,
+            bandwidth=bandwidth if self.bandwidth is None else self.bandwidth,
+            mixing_weight=mixing_weight if self.mixing_weight is None else self.mixing_weight,
             features=self.features,
             exact_match=self.exact_match,
         )
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """All settings; σ and λ to begin at only where they are given."""
+        optional = {"bandwidth": self.bandwidth, "mixing_weight": self.mixing_weight}
+        left_out = {name for name, value in optional.items() if value is None}
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in left_out}
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
