@@ -222,7 +222,7 @@ class Pipeline:
         path = self.out / "translations" / self.direction / f"{digest(settings)}.json.gz"
 
         def make() -> None:
-            self._make_ready(engine)
+            self.make_ready(engine)
             began = time.monotonic()
             sources = [source for source, _ in self.corpora.pairs(test)]
             lines = self.translate_texts(engine, sources)
@@ -233,14 +233,17 @@ class Pipeline:
         self.once(path, make, wait=wait)
         return path
 
-    def _make_ready(self, engine: Engine) -> None:
-        """What the engine needs, so that the time it takes to make is not counted as the translation's."""
+    def make_ready(self, engine: Engine) -> None:
+        """What the engine needs, so that the time it takes to make is not counted as the translation's.
+
+        The memory comes last: a fit opens its own.
+        """
         if engine.model is not None:
             self.translator(engine)
-        if engine.memory is not None:
-            self.memory(engine.memory)
         if isinstance(engine.smoother, Path):
             self._redeem(engine.smoother)
+        if engine.memory is not None:
+            self.memory(engine.memory)
 
     def cell(self, row: str, column: str, test: Slice, path: Path) -> dict[str, Any]:
         """One translated test set, as the report finds it."""
@@ -264,11 +267,15 @@ class Pipeline:
         return read_json(path)
 
     def translate_texts(self, engine: Engine, sources: list[str]) -> list[str]:
+        return self.translating(engine)(sources)
+
+    def translating(self, engine: Engine) -> Callable[[list[str]], list[str]]:
+        """The engine, ready to translate: its memory open, its smoother on the device."""
         translator = self.translator(engine)
-        if engine.memory is None or engine.smoother is None:
-            return [str(text) for text in translator.translate(sources, method="base")]
-        memory, smoother = self.memory(engine.memory), self.smoother(engine.smoother)
-        return [str(text) for text in translator.translate(sources, memory=memory, smoother=smoother)]
+        how: dict[str, Any] = {"method": "base"}
+        if engine.memory is not None and engine.smoother is not None:
+            how = {"memory": self.memory(engine.memory), "smoother": self.smoother(engine.smoother)}
+        return lambda sources: [str(text) for text in translator.translate(sources, **how)]
 
 
 def languages_of(model: BaseModel) -> tuple[str, str]:

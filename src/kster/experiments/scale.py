@@ -45,7 +45,7 @@ class Scale:
     draws: int = 4
     drawn_up_to: int = 300
     timed: int = 512
-    repeats: int = 2
+    repeats: int = 3
     contrasts: int = 300
     tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08, 0.32)
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
