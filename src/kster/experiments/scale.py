@@ -14,8 +14,9 @@ class Scale:
     it_every: of how many pairs of the IT corpus its memory takes one.
     shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
     climbs: how often neighbouring settings are tried out from the best of them.
-    fit: changes to `FitSettings`. epochs: fine-tuning lengths to choose from by BLEU on dev.
-    least_steps, most_steps: of any fine-tuning; batch_tokens: its batch.
+    fit: changes to `FitSettings`.
+    epochs, joint_epochs: lengths of fine-tuning and of Joint-training to choose from by BLEU on dev;
+    least_steps: of either; most_steps, most_joint_steps: of each; batch_tokens: their batch.
     online: sentences of the simulated working day; sizes: segments of growing memories; draws: how many
     memories of each size up to drawn_up_to, since a few segments may be lucky ones.
     timed: sentences translated to measure speed; repeats: how often.
@@ -36,9 +37,10 @@ class Scale:
     climbs: int = 4
     fit: dict[str, Any] = field(default_factory=dict)
     epochs: tuple[int, ...] = (3, 10, 30)
-    joint_epochs: tuple[int, ...] = (2, 6)
+    joint_epochs: tuple[int, ...] = (6, 15)
     least_steps: int = 40
     most_steps: int = 2_500
+    most_joint_steps: int = 7_500
     batch_tokens: int = 16_000
     online: int = 500
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -50,6 +52,10 @@ class Scale:
     tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08, 0.32)
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     ks: tuple[int, ...] = (4, 8, 16, 32)
+
+    @property
+    def for_joint_training(self) -> Scale:
+        return replace(self, epochs=self.joint_epochs, most_steps=self.most_joint_steps)
 
     @property
     def for_figures(self) -> Scale:
@@ -86,6 +92,7 @@ QUICK = Scale(
     joint_epochs=(1,),
     least_steps=2,
     most_steps=2,
+    most_joint_steps=2,
     batch_tokens=500,
     online=12,
     sizes=(10, 100),

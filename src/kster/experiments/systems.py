@@ -66,8 +66,8 @@ def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale)
     if system.kind == "fixed":
         return Engine(memory=memory, smoother=system.fixed)
     if system.kind in ("finetuned", "joint"):
-        lengths = scale.epochs if system.kind == "finetuned" else scale.joint_epochs
-        trained = [train_baseline(pipeline, memory, dev, epochs, scale) for epochs in lengths]
+        training = scale if system.kind == "finetuned" else scale.for_joint_training
+        trained = [train_baseline(pipeline, memory, dev, epochs, training) for epochs in training.epochs]
         return choose(pipeline, [Engine(model=model) for model in trained], dev, scale)
     if system.kind == "knn":
         return Engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale))
