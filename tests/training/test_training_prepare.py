@@ -148,7 +148,7 @@ def test_misaligned_files_are_named_and_leave_nothing_behind(
 def test_damaged_text_is_an_error_for_people(tmp_path: Path) -> None:
     (tmp_path / "bad").write_bytes(b"good\n\xff\xfe\n")
     (tmp_path / "ok").write_text("a\nb\n")
-    with pytest.raises(KsterError, match="not UTF-8"):
+    with pytest.raises(KsterError, match="bad, line 2: not UTF-8"):
         list(read_parallel(tmp_path / "bad", tmp_path / "ok"))
     (tmp_path / "cut.xz").write_bytes(lzma.compress(b"many lines\n" * 50)[:-30])
     with pytest.raises(KsterError, match="damaged compressed file"):
@@ -183,6 +183,23 @@ def test_damaged_prepared_data_are_named(config: Any, name: str) -> None:
     (directory / name).write_text("[]")
     with pytest.raises(KsterError, match=str(directory)):
         train(config())
+
+
+@pytest.mark.parametrize("name", ["dev.source.txt", "tokenizer/source.spm", "tokenizer/vocab.json"])
+def test_incomplete_prepared_data_are_refused_before_training(config: Any, tmp_path: Path, name: str) -> None:
+    directory = prepare_quietly(config()).directory
+    (directory / name).unlink()
+    with pytest.raises(KsterError, match=rf"{name} is missing: delete .*prepared and prepare"):
+        train(config(report={"bleu_every": 0}))
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_a_dev_text_that_was_cut_is_refused_before_training(config: Any, tmp_path: Path) -> None:
+    directory = prepare_quietly(config()).directory
+    (directory / "dev.target.txt").write_text("only one line\n")
+    with pytest.raises(KsterError, match=r"dev\.target\.txt has 1 line.*12 pairs"):
+        train(config(report={"bleu_every": 0}))
+    assert not (tmp_path / "run" / "checkpoints").exists()
 
 
 def test_small_corpora_keep_their_share_of_the_vocabulary_sample() -> None:

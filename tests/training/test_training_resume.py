@@ -14,8 +14,10 @@ import pytest
 import torch
 from trained import assert_same, weights
 
+from kster.cli import main as kster
 from kster.errors import KsterError
 from kster.training import train
+from kster.training.__main__ import main as module
 from kster.training.state import TrainingState
 
 
@@ -62,8 +64,11 @@ train(sys.argv[1], overrides={"output": sys.argv[2]})
 def test_a_checkpoint_of_another_run_is_refused_and_kept(config: Any, tmp_path: Path) -> None:
     train(config())
     before = sorted((tmp_path / "run" / "checkpoints").rglob("*"))
-    with pytest.raises(KsterError, match="belongs to a run with other settings"):
-        train(config(), overrides={"training.steps": 20})
+    changed = {"training.steps": 20, "seed": 3}
+    with pytest.raises(
+        KsterError, match=r"belongs to a run with other settings \(seed, training\.steps differ"
+    ):
+        train(config(), overrides=changed)
     assert sorted((tmp_path / "run" / "checkpoints").rglob("*")) == before
     assert [path.name for path in before if path.is_dir()] == ["step-00000010", "step-00000012"]
 
@@ -101,5 +106,32 @@ def test_an_interrupt_stops_behind_a_finished_step_with_a_checkpoint(
     monkeypatch.setattr(TrainingState, "update", update_and_interrupt)
     report = train(config())
     assert not report.finished
+    assert report.stopped_by == number
     assert report.step == 3
     assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-00000003"]
+
+
+def test_an_interrupted_command_does_not_look_finished(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kster train … && kster translate …` must not go on with a model that is not there."""
+    update = TrainingState.update
+
+    def update_and_interrupt(state: TrainingState, rate: float) -> torch.Tensor:
+        if state.step == 2:
+            signal.raise_signal(signal.SIGINT)
+        return update(state, rate)
+
+    monkeypatch.setattr(TrainingState, "update", update_and_interrupt)
+    assert kster(["train", str(config())]) == 130
+    assert kster(["train", str(config())]) == 0
+    assert module([str(config("other.yaml", seed=2)), "--set", f"output={config().parent / 'other'}"]) == 130
+
+
+def test_a_finished_run_given_again_keeps_what_was_added_to_its_model(config: Any) -> None:
+    model = train(config()).model
+    assert model is not None
+    (model / "smoother").mkdir()
+    (model / "smoother" / "smoother.json").write_text("{}")
+    (model / "config.json").write_text("damaged")
+    train(config())
+    assert (model / "smoother" / "smoother.json").read_text() == "{}"
+    assert "marian" in (model / "config.json").read_text()

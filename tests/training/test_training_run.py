@@ -131,6 +131,13 @@ def test_an_unknown_device_is_refused(config: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_file_in_the_place_of_the_output_is_refused(config: Any, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(KsterError, match=r"output: .*run is a file"):
+        train(config())
+    assert (tmp_path / "run").read_text() == "mine"
+
+
 def test_two_runs_do_not_share_a_directory(config: Any, tmp_path: Path) -> None:
     output = tmp_path / "output"
     holder = Progress(output, tensorboard=False)

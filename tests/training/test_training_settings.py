@@ -71,6 +71,7 @@ def test_both_directions_share_their_prepared_data() -> None:
         ({"network": {"dimension": 0}}, "network.dimension: is 0; must be from 2"),
         ({"network": {"decoder_layers": -1}}, "network.decoder_layers: is -1; must be from 1"),
         ({"network": {"feed_forward": 0}}, "network.feed_forward: is 0"),
+        ({"network": {"positions": 10**11}}, "network.positions: is 100000000000; must be from 2 to 65,536"),
         ({"training": {"betas": [0.9, 1.0]}}, "training.betas: must be in [0, 1)"),
         ({"training": {"learning_rate": float("nan")}}, "training.learning_rate: must be positive"),
         ({"training": {"weight_decay": -1}}, "training.weight_decay: is -1.0; must be at least 0"),

@@ -49,3 +49,5 @@ def train(
         emit_json({name: str(v) if isinstance(v, Path) else v for name, v in asdict(report).items()})
     elif report.finished:
         emit(f"finished in {report.seconds:.0f} s: {report.model}")
+    if report.stopped_by:
+        raise typer.Exit(128 + report.stopped_by)  # as shells report a process that a signal ended

@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if report.finished and is_first():
         print(f"finished in {report.seconds:.0f} s: {report.model}")
-    return 0
+    return 128 + report.stopped_by if report.stopped_by else 0  # as shells report it
 
 
 def parse_overrides(items: list[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 from collections.abc import Iterator
@@ -138,5 +139,17 @@ def export_directory(
     (partial / "config.json").write_text(f"{text}\n", encoding="utf-8")
     vocabulary.save(partial, languages, swap=swap, longest=network.config.max_position_embeddings)
     if directory.exists():
+        _keep_additions(directory, partial)
         shutil.rmtree(directory)
     partial.rename(directory)
+
+
+def _keep_additions(old: Path, new: Path) -> None:
+    """What others put beside the same weights (a model card, a smoother) stays when they are written anew."""
+    weights = old / "model.safetensors"
+    if not weights.is_file() or not filecmp.cmp(weights, new / weights.name, shallow=False):
+        return
+    for entry in old.iterdir():
+        if not (new / entry.name).exists():
+            copy = shutil.copytree if entry.is_dir() else shutil.copy2
+            copy(entry, new / entry.name)

@@ -12,26 +12,26 @@ from typing import IO
 from kster.errors import KsterError
 
 
-def open_text(path: Path) -> IO[str]:
-    """A UTF-8 text file, decompressed according to its name (.xz, .gz)."""
+def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """The content of a file, decompressed according to its name (.xz, .gz)."""
     if not path.is_file():
         raise KsterError(f"there is no file {path}")
     if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="utf-8", newline="\n")
+        return lzma.open(path, "rb")
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="\n")
-    return path.open(encoding="utf-8", newline="\n")
+        return gzip.open(path, "rb")
+    return path.open("rb")
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file without their ends; only \\n ends a line."""
-    with open_text(path) as file:
+    """The lines of a UTF-8 text without their ends; only \\n ends a line."""
+    with open_bytes(path) as file:
         number = 0
         try:
             for number, line in enumerate(file, 1):  # noqa: B007
-                yield line.rstrip("\r\n")
+                yield line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise KsterError(f"{path}, after line {number}: not UTF-8 ({error.reason})") from None
+            raise KsterError(f"{path}, line {number}: not UTF-8 ({error.reason})") from None
         except (lzma.LZMAError, EOFError, gzip.BadGzipFile) as error:
             raise KsterError(f"{path}, after line {number}: damaged compressed file ({error})") from None
 

@@ -70,6 +70,7 @@ class Trainer:
         self.facts = facts
         self.position = Position()
         self.target_tokens = 0
+        self.stopped_by: int | None = None  # a signal
         self.checkpoints = settings.output_directory / "checkpoints"
 
     def run(self, *, deadline: float | None, evaluate: Callable[[], dict[str, float]]) -> bool:
@@ -88,7 +89,10 @@ class Trainer:
                     tally = Tally(self.workers.device) if tally.steps == 0 else tally
                 if self._must_stop(deadline, interrupted):
                     self._save()
-                    return step >= training.steps
+                    if step < training.steps:
+                        self.stopped_by = interrupted[0] if interrupted else None
+                        return False
+                    return True
                 if step % report.checkpoint_every == 0 or step == training.steps or self._is_due(saved_at):
                     self._save()
                     saved_at = time.monotonic()

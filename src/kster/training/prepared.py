@@ -10,11 +10,21 @@ from typing import Any
 import numpy as np
 
 from kster.errors import KsterError
-from kster.training.vocabulary import Vocabulary
+from kster.training.vocabulary import FILES, Vocabulary
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 SIDES = ("source", "target")
+_FILES = (
+    *(
+        f"{split}.{side}.{part}.npy"
+        for split in ("train", "dev")
+        for side in SIDES
+        for part in ("tokens", "offsets")
+    ),
+    *(f"dev.{side}.txt" for side in SIDES),
+    *(f"tokenizer/{name}" for name in FILES),
+)
 
 
 @dataclass
@@ -48,6 +58,11 @@ class PreparedData:
                 f"{directory} holds prepared data of format {found}, this version reads "
                 f"{FORMAT}: prepare them again into another directory"
             )
+        for name in _FILES:
+            if not (directory / name).is_file():
+                raise KsterError(
+                    f"{directory / name} is missing: delete {directory} and prepare the data again"
+                )
         return cls(directory, manifest)
 
     def split(self, name: str, *, swap: bool = False) -> tuple[Side, Side]:
@@ -68,9 +83,15 @@ class PreparedData:
             ) from None
 
     def dev_text(self, *, swap: bool = False) -> tuple[list[str], list[str]]:
-        texts = [
-            (self.directory / f"dev.{side}.txt").read_text(encoding="utf-8").splitlines() for side in SIDES
-        ]
+        pairs, texts = self.manifest["dev"]["pairs"], []
+        for side in SIDES:
+            path = self.directory / f"dev.{side}.txt"
+            texts.append(path.read_text(encoding="utf-8").splitlines())
+            if len(texts[-1]) != pairs:
+                raise KsterError(
+                    f"{path} has {len(texts[-1]):,} lines for {pairs:,} pairs: "
+                    f"delete {self.directory} and prepare the data again"
+                )
         return (texts[1], texts[0]) if swap else (texts[0], texts[1])
 
     def vocabulary(self) -> Vocabulary:

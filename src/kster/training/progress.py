@@ -19,6 +19,8 @@ class Progress:
         self._events: Any = None
         if quiet:
             return
+        if directory.is_file():
+            raise KsterError(f"output: {directory} is a file, not a directory; it was left untouched")
         directory.mkdir(parents=True, exist_ok=True)
         self._file = (directory / "log.txt").open("a", encoding="utf-8")
         self._claim(directory)

@@ -38,6 +38,7 @@ class TrainReport:
     dev: dict[str, float]  # "loss" (nats per target token) and, with sacrebleu, "bleu"
     target_tokens: int  # trained on so far, repetitions included
     seconds: float  # of this call
+    stopped_by: int | None = None  # the signal that ended it before the last step
 
 
 def train(
@@ -101,6 +102,7 @@ def _report(
         dev=dict(trainer.facts.get("dev", {})) if trainer else {},
         target_tokens=trainer.target_tokens if trainer else 0,
         seconds=time.monotonic() - started,
+        stopped_by=trainer.stopped_by if trainer else None,
     )
 
 
@@ -127,6 +129,7 @@ class _Run:
         self.state.start_from(flat)
         bias = self.bias.to(device, dtype) if self.bias is not None else None
         self.network = Network(self.config, device=device)
+        self.dev_text = prepared.dev_text(swap=self.swap)
         self.dev, train = (self._corpus(split) for split in ("dev", "train"))
         readable(self.dev, settings.report.dev_pairs, self.config.max_position_embeddings)  # before training
         repeats = [
@@ -228,7 +231,7 @@ class _Run:
             bleu = dev_bleu(
                 self._built().to(self.workers.device),
                 self.vocabulary,
-                *self.prepared.dev_text(swap=self.swap),
+                *self.dev_text,
                 pairs=report.dev_pairs,
                 swap=self.swap,
             )

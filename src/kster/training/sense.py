@@ -27,6 +27,7 @@ RANGES: dict[str, tuple[float, float]] = {  # both ends included
     "network.dimension": (2, 1 << 16),
     "network.feed_forward": (1, 1 << 20),
     "network.heads": (1, 1 << 16),
+    "network.positions": (2, 1 << 16),
     "training.steps": (1, MANY),
     "training.warmup_steps": (0, MANY),
     "training.weight_decay": (0, MANY),

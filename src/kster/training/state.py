@@ -145,7 +145,7 @@ def load_checkpoint(state: TrainingState, path: Path, expected: dict[str, Any]) 
     with _damage(path):
         facts: dict[str, Any] = dict(json.loads((path / "state.json").read_text(encoding="utf-8")))
     expected = {"size": state.layout.size, **expected}
-    differing = sorted(key for key in expected if facts.get(key) != expected[key])
+    differing = [key.removeprefix("settings.") for key in _differing(expected, facts)]
     if differing:
         raise KsterError(
             f"{path} belongs to a run with other settings ({', '.join(differing)} differ) and cannot be "
@@ -158,6 +158,18 @@ def load_checkpoint(state: TrainingState, path: Path, expected: dict[str, Any]) 
         state.step = int(facts["step"])
     state._refresh()
     return facts
+
+
+def _differing(expected: dict[str, Any], found: dict[str, Any], at: str = "") -> list[str]:
+    """The keys, dotted where they are nested, whose values are not the expected ones."""
+    keys: list[str] = []
+    for key in sorted(expected):
+        ours, theirs = expected[key], found.get(key)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            keys += _differing(ours, theirs, f"{at}{key}.")
+        elif ours != theirs:
+            keys.append(f"{at}{key}")
+    return keys
 
 
 @contextmanager
