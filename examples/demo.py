@@ -11,6 +11,7 @@ import difflib
 import logging
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import sacrebleu
@@ -22,7 +23,7 @@ from rich.text import Text
 from kster import BaseModel, Memory, Translator
 from kster.evaluation import evaluate
 from kster.smoothing import fit, tune
-from kster.translation import Method, Translation
+from kster.translation import Example, Method, TokenExplanation, Translation
 from kster.translation.words import words_of
 
 HERE = Path(__file__).parent
@@ -148,23 +149,34 @@ def show_change(translator: Translator, before: str, adapted: Translation, refer
     console.print(f"[dim]source[/]   {adapted.source}", soft_wrap=True)
     console.print(f"[dim]base[/]     {before}", soft_wrap=True)
     line = Text("KSTER    ", style="dim")
-    learned: dict[str, str] = {}
+    learned: dict[int, tuple[str, Example]] = {}
     for i, word in enumerate(words):
         own = tokens[word.first : word.last]
-        decided = max(own, key=lambda token: token.memory_share)
-        from_memory = i in changed and decided.memory_share > 0.5
+        from_memory = i in changed and max(token.memory_share for token in own) > 0.5
         line.append(" " if word.after_space else "", style="not dim")
         line.append(word.text, style="not dim bold green" if from_memory else "not dim")
         if from_memory and len(word.text) > 3:  # articles and the like teach nobody anything
-            teachers = [e for e in decided.examples if e.token == decided.token]
-            best = max(teachers, key=lambda example: example.weight)
-            segment = f"#{best.segment} {best.source} → {best.target}"
-            learned[segment] = max(learned.get(segment, ""), word.text, key=len)  # the one that says most
+            best = teacher(word.text, own)
+            if best.segment not in learned or len(learned[best.segment][0]) < len(word.text):
+                learned[best.segment] = (word.text, best)  # of several words the one that says most
     console.print(line, soft_wrap=True)
     console.print(f"[dim]wanted[/]   {reference}", soft_wrap=True)
-    for segment, word in list(learned.items())[:3]:
-        console.print(f"         [green]{word}[/] [dim]learned from {segment}[/]", soft_wrap=True)
+    for text, best in list(learned.values())[:3]:
+        how = "learned" if text in best.target else "in part"
+        segment = f"#{best.segment} {best.source} → {best.target}"
+        console.print(f"         [green]{text}[/] [dim]{how} from {segment}[/]", soft_wrap=True)
     console.print()
+
+
+def teacher(word: str, tokens: Sequence[TokenExplanation]) -> Example:
+    """The example with the most weight behind the word: one in which all of it stands, if there is one."""
+    spoke = [
+        (word in example.target, token.memory_share * example.weight, example)
+        for token in tokens
+        for example in token.examples
+        if example.token == token.token
+    ]
+    return max(spoke, key=lambda found: found[:2])[2]
 
 
 def changed_words(before: list[str], after: list[str]) -> set[int]:
