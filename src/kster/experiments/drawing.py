@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -34,7 +35,7 @@ def bars_of(section: Section, scored: ScoredTable | None, result: dict[str, Any]
 
 
 def tradeoff(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
-    """General against domain quality, one point for each system."""
+    """General against domain quality: a path for each σ of the grid, along its λ, and the other systems."""
     assert scored is not None
     named: dict[str, list[tuple[float, float, str]]] = {}
     for row in scored.rows:
@@ -42,11 +43,11 @@ def tradeoff(section: Section, scored: ScoredTable | None, result: dict[str, Any
         if general is None or specific is None:
             continue
         grid = re.fullmatch(r"kNN-MT σ=(\S+)‖q‖² λ=(\S+)", row)
-        name = "kNN-MT, grid (σ, λ)" if grid else "kNN-MT, tuned" if row == "kNN-MT" else row
-        label = f"{grid[1]}, {grid[2]}" if grid else ""
+        name = f"σ = {grid[1]} ‖q‖²" if grid else "kNN-MT, tuned" if row == "kNN-MT" else row
+        label = f"λ {grid[2]}" if grid else ""
         named.setdefault(name, []).append((general, specific, label))
-    title = f"General and domain quality, {section.direction}"
-    section.figures["tradeoff"] = plots.points(title, named, "general BLEU", "average domain BLEU")
+    title = f"General and domain quality of kNN-MT with fixed σ and λ, {section.direction}"
+    section.figures["tradeoff"] = plots.paths(title, named, "general BLEU", "average domain BLEU")
 
 
 def recipes(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
@@ -140,15 +141,18 @@ def pos(section: Section, _: ScoredTable | None, result: dict[str, Any], __: Pat
 
 def wsd(section: Section, _: ScoredTable | None, result: dict[str, Any], __: Path, ___: Path) -> None:
     statistics = result["statistics"]
-    rows = [["domain", "system", "examples", "accuracy %", "BLEU"]]
+    rows = [["domain", "system", "examples", "accuracy %", "won and lost against base", "BLEU"]]
     series: dict[str, list[float | None]] = {}
+    base = {row["domain"]: row["right"] for row in statistics["rows"] if row["system"] == "Base"}
     for row in statistics["rows"]:
-        figures = [f"{row['examples']:,}", f"{row['accuracy']:.1f}", f"{row['bleu']:.1f}"]
-        rows.append([row["domain"], row["system"], *figures])
+        accuracy = [f"{row['examples']:,}", f"{row['accuracy']:.1f}"]
+        compared = "" if row["system"] == "Base" else won_and_lost(base[row["domain"]], row["right"])
+        rows.append([row["domain"], row["system"], *accuracy, compared, f"{row['bleu']:.1f}"])
         series.setdefault(row["system"], []).append(row["accuracy"])
     notes = (
         f"Examples: {statistics['origin']}; {statistics['pool']:,} in all, each domain's chosen by "
         f"{statistics['embeddings']} similarity.",
+        "p: two-sided sign test over the examples that one system has right and the other wrong.",
         "BLEU as sacreBLEU computes it (13a, exponential smoothing), by our own counting.",
     )
     title = f"Word senses, {section.direction} ({result['scale']})"
@@ -156,6 +160,15 @@ def wsd(section: Section, _: ScoredTable | None, result: dict[str, Any], __: Pat
     section.data["wsd"] = statistics
     domains = list(dict.fromkeys(row["domain"] for row in statistics["rows"]))
     section.figures["wsd"] = plots.bars(title, domains, series, "accuracy %")
+
+
+def won_and_lost(base: list[int], ours: list[int]) -> str:
+    """Examples that only we have right, that only the base model has, and how likely that is by chance."""
+    won = sum(we > they for they, we in zip(base, ours, strict=True))
+    lost = sum(we < they for they, we in zip(base, ours, strict=True))
+    n = won + lost
+    tail = sum(comb(n, i) for i in range(min(won, lost) + 1)) / 2**n
+    return f"{won}, {lost} (p = {min(1.0, 2 * tail):.2g})"
 
 
 def online(

@@ -17,14 +17,21 @@ h1 { font-size: 1.6rem } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc 
 h3 { margin: 1.5rem 0 .3rem }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left } small, li { color: #555; font-size: .85rem }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff;
+       border-right: 1px solid #ddd } small, li { color: #555; font-size: .85rem }
 figure { margin: 1rem 0 } svg { max-width: 100%; height: auto } code { font-size: .8rem }
 """
+
+_HOW_TO_READ = (
+    "In brackets: the paper's figure for the same cell, where it gives a number; some of its results are "
+    "only drawn. Full: on all of the data; quick: on a sample that shows no more than that everything works. "
+    "Tables that are wider than the page can be moved sideways."
+)
 
 
 def page(title: str, experiments: Sequence[tuple[str, str, Sequence[Section]]]) -> str:
     """experiments: (name, what it shows, its sections)."""
-    body = [f"<h1>{escape(title)}</h1>", "<p>In brackets: the paper's figure for the same cell.</p>"]
+    body = [f"<h1>{escape(title)}</h1>", f"<p>{escape(_HOW_TO_READ)}</p>"]
     if len(experiments) > 1:
         links = (f'<a href="#{escape(name)}">{escape(name)}</a>' for name, _, _ in experiments)
         body.append(f"<p>{' · '.join(links)}</p>")

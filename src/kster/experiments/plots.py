@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import matplotlib
 
 matplotlib.use("Agg")  # no display is needed
 
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
@@ -25,7 +27,17 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "kster",  # the same figure gives the same file
 }
-COLOURS = ("#4c6a92", "#d1782c", "#3b8f5a", "#a83f52", "#7a5ca0", "#6f6f6f", "#b59a2b", "#2b9db5")
+COLOURS = ("#a83f52", "#7a5ca0", "#b59a2b", "#2b9db5", "#8c6d5a", "#5a8c84", "#c27ba0", "#4f4f4f")
+SYSTEMS = {  # the same colour in every figure
+    "Base": "#8a8a8a",
+    "Finetuning": "#d1782c",
+    "Joint-training": "#d1782c",
+    "kNN-MT": "#4c6a92",
+    "KSTER": "#3b8f5a",
+}
+PALER = 0.3  # each variant of a system than the one before it
+LEGEND_WIDTH = 84  # characters
+TICKS_APART = 1.9  # on a logarithmic axis; closer ones would run into each other
 
 
 def _empty(title: str, x: str, y: str) -> Figure:
@@ -36,6 +48,26 @@ def _empty(title: str, x: str, y: str) -> Figure:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     return figure
+
+
+def _colours(names: Iterable[str]) -> dict[str, str]:
+    """A system's own colour, paler for each further variant of it; anything else takes what is left."""
+    colours, variants, others = {}, Counter[str](), 0
+    for name in names:
+        system = next((system for system in SYSTEMS if name.startswith(system)), None)
+        if system is None:
+            colours[name] = COLOURS[others % len(COLOURS)]
+            others += 1
+        else:
+            colours[name] = _paler(SYSTEMS[system], (1 - PALER) ** variants[system])
+            variants[system] += 1
+    return colours
+
+
+def _paler(colour: str, strength: float) -> str:
+    """Mixed with white; a strength of 1 leaves it as it is."""
+    red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
 def bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float | None]], y: str) -> Figure:
@@ -68,16 +100,19 @@ def _side_by_side(
     series: Mapping[str, Sequence[float | None]], groups: int
 ) -> Iterator[tuple[list[float], list[float], float, dict[str, Any]]]:
     """For each series: places and lengths of its bars, one in each group, their thickness and their look."""
-    thickness = 0.8 / max(1, len(series))
+    thickness, colours = 0.8 / max(1, len(series)), _colours(series)
     for number, (name, values) in enumerate(series.items()):
         places = [i + (number - (len(series) - 1) / 2) * thickness for i in range(groups)]
         lengths = [0.0 if value is None else value for value in values]
-        yield places, lengths, thickness, {"label": name, "color": COLOURS[number % len(COLOURS)]}
+        yield places, lengths, thickness, {"label": name, "color": colours[name]}
 
 
 def _with_legend_below(figure: Figure) -> Figure:
-    """Bars fill their frame: there is no room for a legend in it."""
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    """What is drawn may fill the frame: no room in it is sure to stay free for a legend."""
+    _, names = figure.axes[0].get_legend_handles_labels()
+    longest = max((len(name) for name in names), default=0) + 6  # with its sign
+    columns = min(len(names), max(1, LEGEND_WIDTH // longest))
+    figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
 
 
@@ -90,46 +125,50 @@ def lines(
     log_x: bool = False,
 ) -> Figure:
     """Name → (xs, ys)."""
-    figure = _empty(title, x, y)
+    figure, colours = _empty(title, x, y), _colours(series)
     axes = figure.axes[0]
-    for number, (name, (xs, ys)) in enumerate(series.items()):
-        axes.plot(xs, ys, marker="o", markersize=3, label=name, color=COLOURS[number % len(COLOURS)])
+    for name, (xs, ys) in series.items():
+        axes.plot(xs, ys, marker="o", markersize=3, label=name, color=colours[name])
     if log_x:
-        places = sorted({place for xs, _ in series.values() for place in xs})
+        places = _apart({place for xs, _ in series.values() for place in xs})
         axes.set_xscale("log")
         axes.set_xticks(places, [f"{place:,.0f}" for place in places])
         axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=8)
-    return figure
+    return _with_legend_below(figure)
 
 
-def points(title: str, named: Mapping[str, list[tuple[float, float, str]]], x: str, y: str) -> Figure:
-    """Name → points (x, y, label); a label may be empty."""
-    figure = _empty(title, x, y)
+def _apart(places: Iterable[float]) -> list[float]:
+    """Those that have room for a label, from the last one on."""
+    kept: list[float] = []
+    for place in sorted(places, reverse=True):
+        if not kept or kept[-1] >= TICKS_APART * place:
+            kept.append(place)
+    return kept[::-1]
+
+
+def paths(title: str, named: Mapping[str, list[tuple[float, float, str]]], x: str, y: str) -> Figure:
+    """Name → points (x, y, label) in order, joined by a line; one alone is drawn larger."""
+    figure, colours = _empty(title, x, y), _colours(named)
     axes = figure.axes[0]
-    for number, (name, spots) in enumerate(named.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        axes.scatter([s[0] for s in spots], [s[1] for s in spots], label=name, color=colour, s=24)
+    for name, spots in named.items():
+        marker, size = ("o", 3) if len(spots) > 1 else ("D", 6)
+        xs, ys = [spot[0] for spot in spots], [spot[1] for spot in spots]
+        axes.plot(xs, ys, label=name, color=colours[name], marker=marker, markersize=size)
         for left, up, label in spots:
-            if label:
-                axes.annotate(label, (left, up), fontsize=6, xytext=(3, 3), textcoords="offset points")
-    axes.legend(frameon=False, fontsize=8)
-    return figure
+            axes.annotate(label, (left, up), fontsize=7, xytext=(4, 3), textcoords="offset points")
+    return _with_legend_below(figure)
 
 
 def histograms(
     title: str, distributions: Mapping[str, tuple[Sequence[float], Sequence[int]]], x: str
 ) -> Figure:
     """Name → (edges, counts), drawn as shares."""
-    figure = _empty(title, x, "share of tokens")
+    figure, colours = _empty(title, x, "share of tokens"), _colours(distributions)
     axes = figure.axes[0]
-    for number, (name, (edges, counts)) in enumerate(distributions.items()):
+    for name, (edges, counts) in distributions.items():
         total = max(1, sum(counts))
-        axes.stairs(
-            [c / total for c in counts], list(edges), label=name, color=COLOURS[number % len(COLOURS)]
-        )
-    axes.legend(frameon=False, fontsize=8)
-    return figure
+        axes.stairs([c / total for c in counts], list(edges), label=name, color=colours[name])
+    return _with_legend_below(figure)
 
 
 @lru_cache(maxsize=64)  # the page and the file show the same

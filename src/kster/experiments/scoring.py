@@ -28,7 +28,7 @@ class Score:
         ours = "–" if self.bleu is None else f"{self.bleu:.1f}"
         if self.p_value is not None and self.p_value < 0.05:
             ours += "*"
-        return ours if self.paper is None else f"{ours} ({self.paper:.1f})"
+        return ours if self.paper is None else f"{ours} ({self.paper:.2f})"
 
 
 @dataclass(slots=True)
@@ -97,8 +97,9 @@ def translated(path: Path) -> list[str]:
 
 
 def _add_averages(table: ScoredTable, averages: dict[str, list[str]]) -> None:
+    """They come first: a wide table shows them without being moved."""
+    table.columns[:0] = averages
     for name, columns in averages.items():
-        table.columns.append(name)
         for row in table.rows:
             values = [table.bleu(row, column) for column in columns]
             known = [value for value in values if value is not None]
