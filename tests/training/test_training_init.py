@@ -94,3 +94,16 @@ def test_a_tokenizer_for_each_language_is_not_exchanged(
     with pytest.raises(KsterError, match="swap would exchange the tokenizers of"):
         train(config(init=str(copy), direction="swap"))
     assert not (tmp_path / "prepared").exists()
+
+
+def test_a_model_of_the_other_direction_is_not_fine_tuned_without_a_word(
+    config: Any, tiny_marian: Path, tmp_path: Path
+) -> None:
+    log, steps = tmp_path / "run" / "log.txt", {"steps": 1}
+    train(config(init=str(tiny_marian), training=steps))
+    assert "translates" not in log.read_text()
+    back = {"output": str(tmp_path / "back"), "prepared": str(tmp_path / "other")}
+    train(config(init=str(tiny_marian), source_lang="de", target_lang="en", training=steps), overrides=back)
+    assert f"{tiny_marian} translates en → de; this run trains it for de → en" in (
+        tmp_path / "back" / "log.txt"
+    ).read_text(encoding="utf-8")

@@ -78,6 +78,15 @@ def load_init(
     return config, network.state_dict(), network.final_logits_bias[0].clone()
 
 
+def languages_of(path: Path) -> tuple[str, str] | None:
+    """(from, into) of a checkpoint, if its tokenizer says."""
+    try:
+        config = json.loads((path / "tokenizer_config.json").read_text(encoding="utf-8"))
+        return str(config["source_lang"]), str(config["target_lang"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not every checkpoint has them, and training does not need them
+
+
 @contextmanager
 def _of_init() -> Iterator[None]:
     """Say which key of the recipe named the checkpoint."""

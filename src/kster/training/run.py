@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kster.training.batching import DeviceCorpus
 from kster.training.bleu import dev_bleu, find_sacrebleu
-from kster.training.checkpoint import build, check_init, export_directory, load_init, new_config
+from kster.training.checkpoint import build, check_init, export_directory, languages_of, load_init, new_config
 from kster.training.distributed import Workers
 from kster.training.loop import Position, Trainer, dev_loss, fast_attention, readable
 from kster.training.network import Layout, Network, initialise
@@ -68,6 +68,8 @@ def train(
         settings.output_directory, quiet=not workers.is_first, tensorboard=settings.report.tensorboard
     )
     try:
+        if settings.init is not None:
+            _check_direction(settings, progress)
         prepared = _prepare(settings, workers, progress)
         if prepare_only:
             return _report(settings, prepared, None, started)
@@ -77,6 +79,14 @@ def train(
     finally:
         progress.close()
         workers.stop()
+
+
+def _check_direction(settings: TrainSettings, progress: Progress) -> None:
+    path = expand(settings.init or "", "init")
+    own = languages_of(path)
+    if own and own != settings.languages:
+        wanted = " → ".join(settings.languages)
+        progress.say(f"{path} translates {' → '.join(own)}; this run trains it for {wanted}")
 
 
 def _prepare(settings: TrainSettings, workers: Workers, progress: Progress) -> PreparedData:
