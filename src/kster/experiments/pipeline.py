@@ -225,7 +225,7 @@ class Pipeline:
             self.make_ready(engine)
             began = time.monotonic()
             sources = [source for source, _ in self.corpora.pairs(test)]
-            lines = self.translate_texts(engine, sources)
+            lines = self.translating(engine)(sources)
             seconds = round(time.monotonic() - began, 2)
             self.say(f"translated {test} in {seconds} s: {engine}")
             write_json(path, {**settings, "seconds": seconds, "lines": lines})
@@ -266,16 +266,16 @@ class Pipeline:
         self.once(path, make)
         return read_json(path)
 
-    def translate_texts(self, engine: Engine, sources: list[str]) -> list[str]:
-        return self.translating(engine)(sources)
-
     def translating(self, engine: Engine) -> Callable[[list[str]], list[str]]:
         """The engine, ready to translate: its memory open, its smoother on the device."""
-        translator = self.translator(engine)
-        how: dict[str, Any] = {"method": "base"}
-        if engine.memory is not None and engine.smoother is not None:
-            how = {"memory": self.memory(engine.memory), "smoother": self.smoother(engine.smoother)}
-        return lambda sources: [str(text) for text in translator.translate(sources, **how)]
+        translator, options = self.translator(engine), self.options(engine)
+        return lambda sources: [str(text) for text in translator.translate(sources, **options)]
+
+    def options(self, engine: Engine) -> dict[str, Any]:
+        """What to tell a translator, so that it translates or scores as the engine does."""
+        if engine.memory is None or engine.smoother is None:
+            return {"method": "base"}
+        return {"memory": self.memory(engine.memory), "smoother": self.smoother(engine.smoother)}
 
 
 def languages_of(model: BaseModel) -> tuple[str, str]:

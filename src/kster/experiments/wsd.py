@@ -44,7 +44,7 @@ def _measure(pipeline: Pipeline, engine: Engine, contrasts: list[Contrast]) -> d
         reference = next(scores)
         wrong = [next(scores) for _ in contrast.contrastive]
         right.append(int(all(reference > score for score in wrong)))
-    lines = pipeline.translate_texts(engine, [c.source for c in contrasts])
+    lines = pipeline.translating(engine)([c.source for c in contrasts])
     return {
         "examples": len(contrasts),
         "right": right,
@@ -54,11 +54,7 @@ def _measure(pipeline: Pipeline, engine: Engine, contrasts: list[Contrast]) -> d
 
 
 def _scores(pipeline: Pipeline, engine: Engine, sources: list[str], targets: list[str]) -> list[float]:
-    translator = pipeline.translator(engine)
-    if engine.memory is None or engine.smoother is None:
-        return translator.score(sources, targets, method="base")
-    memory, smoother = pipeline.memory(engine.memory), pipeline.smoother(engine.smoother)
-    return translator.score(sources, targets, memory=memory, smoother=smoother)
+    return pipeline.translator(engine).score(sources, targets, **pipeline.options(engine))
 
 
 def wsd_reads(scale: Scale) -> list[Slice]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kster.errors import KsterError
+from kster.training.corpus import read_lines
 from kster.training.vocabulary import FILES, Vocabulary
 
 FORMAT = 1
@@ -86,7 +87,7 @@ class PreparedData:
         pairs, texts = self.manifest["dev"]["pairs"], []
         for side in SIDES:
             path = self.directory / f"dev.{side}.txt"
-            texts.append(path.read_text(encoding="utf-8").splitlines())
+            texts.append(list(read_lines(path)))
             if len(texts[-1]) != pairs:
                 raise KsterError(
                     f"{path} has {len(texts[-1]):,} lines for {pairs:,} pairs: "
