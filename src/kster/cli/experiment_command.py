@@ -24,8 +24,8 @@ def experiment(
         str,
         typer.Argument(
             metavar="NAME",
-            help="damt, mdmt, tradeoff, robustness, unseen, ablation, k, dropout, kernels, recipes, speed, "
-            "pos, wsd, online, or all.",
+            help="damt, mdmt, tradeoff, robustness, unseen, ablation, k, dropout, kernels, recipes, seeds, "
+            "sizes, speed, pos, wsd, online, or all.",
             show_default=False,
         ),
     ],

@@ -16,6 +16,7 @@ NOISY = "_disturbed"  # ends the name of a corpus whose English side was disturb
 GENERAL = "general"
 SPECIFIC_AVERAGE = "average specific"
 GENERAL_AVERAGE = "average general"
+NOISE = " + 10% noise"  # ends the name of a row or column
 
 NEWS_TRAIN = Slice("newstest", "train_2008_2012")
 NEWS_DEV = Slice("newstest", "newstest2013")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
 from math import comb
 from pathlib import Path
 from statistics import fmean
@@ -72,6 +74,22 @@ def k(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: P
                 ys.append(value)
     title = f"Number of neighbours, {section.direction}"
     section.figures["k"] = plots.lines(title, series, "k", "average BLEU", log_x=True)
+
+
+def sizes(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
+    """In-domain and general quality, each over the share of the corpus."""
+    assert scored is not None
+    for test in dict.fromkeys(column.split(", ")[0] for column in scored.columns):
+        series: dict[str, tuple[list[float], list[float]]] = {}
+        for row, column in product(scored.rows, scored.columns):
+            name, part = column.split(", ")
+            value = scored.bleu(row, column)
+            if name == test and value is not None:
+                xs, ys = series.setdefault(row, ([], []))
+                xs.append(100 * float(Fraction(part.replace("all", "1"))))
+                ys.append(value)
+        title = f"A growing memory of IT, {test} test, {section.direction}"
+        section.figures[f"sizes-{test}"] = plots.lines(title, series, "% of the corpus", "BLEU", log_x=True)
 
 
 def kernels(section: Section, scored: ScoredTable | None, result: dict[str, Any], a: Path, b: Path) -> None:
@@ -227,6 +245,7 @@ DRAWINGS: dict[str, Draw] = {
     "tradeoff": tradeoff,
     "recipes": recipes,
     "k": k,
+    "sizes": sizes,
     "kernels": kernels,
     "speed": speed,
     "pos": pos,

@@ -59,6 +59,10 @@ def contrasts_read(scale: Scale) -> list[Slice]:
     return [*text_slices(scale), *searched_slices(scale)]
 
 
-PREPARATIONS: dict[str, Prepare] = {"robustness": prepare_noise, "wsd": prepare_contrasts}
+PREPARATIONS: dict[str, Prepare] = {
+    "robustness": prepare_noise,
+    "seeds": prepare_noise,
+    "wsd": prepare_contrasts,
+}
 PREPARED_FROM: dict[str, Callable[[Scale], list[Slice]]] = {"wsd": contrasts_read}
 """Text that is read for a preparation alone: it need not be packed."""

@@ -27,6 +27,8 @@ SUMMARIES = {
     "dropout": "Which neighbours a fit may not see.",
     "kernels": "Gaussian and Laplacian; how σ and λ are spread.",
     "recipes": "How a memory should be fitted, on development text: the choice of defaults.",
+    "seeds": "How much is chance: each memory, as it is and with noise, fitted with three seeds.",
+    "sizes": "A memory of IT that grows, against fine-tuning on the same text.",
     "speed": "Decoding time over the base model's: same engine, same batch.",
     "pos": "Which parts of speech the memory decides.",
     "wsd": "Telling right translations of ambiguous words from wrong ones.",

@@ -11,7 +11,7 @@ class Scale:
     """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
     figure_test: pairs of each test set for figures that compare many settings; grid_test: for the grid.
-    it_every: of how many pairs of the IT corpus its memory takes one.
+    it_every: of how many pairs of the IT corpus its memory takes one; it_parts: likewise, as it grows.
     shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
     climbs: how often neighbouring settings are tried out from the best of them.
     fit: changes to `FitSettings`.
@@ -27,6 +27,7 @@ class Scale:
     memory: int | None = None
     general_memory: int = 30_000
     it_every: int = 5
+    it_parts: tuple[int, ...] = (45, 15, 5, 1)
     test: int | None = None
     figure_test: int = 1_000
     grid_test: int = 500
@@ -104,4 +105,5 @@ QUICK = Scale(
     tradeoff_bandwidths=(0.02,),
     tradeoff_weights=(0.3, 0.7),
     ks=(4, 16),
+    it_parts=(5, 1),
 )

@@ -1,7 +1,7 @@
-"""The experiments as data: which systems meet which test sets with which memory.
+"""The paper's experiments as data: which systems meet which test sets with which memory.
 
 Every table of the paper, and most of its figures, is a list of blocks: one memory, the systems that use it
-(rows), the test sets they translate (columns).
+(rows), the test sets they translate (columns). Those of our own are in `further`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from kster.experiments.blocks import (
     DOMAINS,
     GENERAL,
     GENERAL_AVERAGE,
-    NEWS_DEV,
+    NOISE,
     SPECIFIC_AVERAGE,
     Block,
     Table,
     base,
-    dev_slice,
     domain_setting,
     knn,
     kster,
@@ -28,11 +27,11 @@ from kster.experiments.blocks import (
     test_slice,
     tests_of,
 )
+from kster.experiments.further import recipes, seeds, sizes
 from kster.experiments.scale import Scale
 from kster.experiments.systems import System
 from kster.smoothing import FitSettings, SmootherSettings
 
-NOISE = " + 10% noise"
 SURPRISE = f"{NOISE} after learning"
 
 # Experiments -------------------------------------------------------------------------------------------
@@ -192,62 +191,6 @@ def kernels(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     return Table(blocks, averages, baseline="Gaussian")
 
 
-def recipes(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
-    """What the defaults of `kster fit` were chosen by, so on development text. Not in the paper.
-
-    Each row differs from the default in one thing; the paper's recipe follows with its own variants.
-    """
-
-    def paper(name: str, **changes: Any) -> System:
-        return System(name, "kster", fit=(FitSettings.paper(**(scale.fit | changes)),))
-
-    systems = (
-        base(),
-        knn(),
-        kster(scale, "default"),
-        kster(scale, "default, seed 2", seed=2),
-        kster(scale, "default, seed 3", seed=3),
-        kster(scale, "nearest dropped", dropout="nearest", keep_rate=0.0),
-        kster(scale, "no dropout", dropout="none"),
-        kster(scale, "keep rate 0", keep_rate=0.0),
-        kster(scale, "label smoothing 0.1", label_smoothing=0.1),
-        kster(scale, "no general text", general_share=0.0),
-        kster(scale, "start from tuned kNN-MT", start="tuned"),
-        kster(scale, "start from tuned kNN-MT, Gaussian kernel", start="tuned", kernel="gaussian"),
-        kster(scale, "paper's features", features="paper"),
-        kster(scale, "k = 32", k=32),
-        paper("paper"),
-        paper("paper, seed 2", seed=2),
-        paper("paper, label smoothing 0.1", label_smoothing=0.1),
-        paper("paper, provenance-aware dropout", dropout="provenance"),
-        paper("paper, no dropout", dropout="none"),
-    )
-    # These learn from development text: not from what they are judged by.
-    learners = (
-        kster(scale, "default, stopped by other text"),
-        kster(scale, "20 % development text in the fit", dev_share=0.2),
-        kster(scale, "40 % development text in the fit", dev_share=0.4),
-    )
-    fitted = ("koran", "law")
-    blocks = []
-    for domain in fitted:
-        setting, dev = domain_setting(domain, scale), dev_slice(domain)
-        tests = (
-            (f"{domain} dev", dev.at_most(scale.dev_decoded)),
-            (f"general dev with {domain}", NEWS_DEV.at_most(scale.dev_decoded)),
-        )
-        rest = replace(dev, first=dev.first + scale.dev_decoded)
-        blocks += [
-            Block(setting, systems, tests),
-            Block(replace(setting, dev=(rest,)), learners, tests),
-        ]
-    averages = {
-        SPECIFIC_AVERAGE: tuple(f"{domain} dev" for domain in fitted),
-        GENERAL_AVERAGE: tuple(f"general dev with {domain}" for domain in fitted),
-    }
-    return Table(tuple(blocks), averages, baseline="default")
-
-
 TABLES: dict[str, Callable[..., Table]] = {
     "damt": damt,
     "mdmt": mdmt,
@@ -259,4 +202,6 @@ TABLES: dict[str, Callable[..., Table]] = {
     "dropout": dropout,
     "kernels": kernels,
     "recipes": recipes,
+    "seeds": seeds,
+    "sizes": sizes,
 }
