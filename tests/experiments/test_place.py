@@ -11,7 +11,7 @@ import pytest
 
 from kster.errors import KsterError
 from kster.experiments.command import Request, carry_out
-from kster.experiments.data import Slice
+from kster.experiments.data import Slice, write_lines
 from kster.experiments.engine import Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.run import result_file
@@ -86,6 +86,74 @@ def test_missing_text_is_named_before_anything_is_done(
     with pytest.raises(KsterError, match=r"bible/test\.en\.xz: no such file"):
         carry_out(ask("unseen", data, [taught_marian], out, quick=True, unseen=["bible"]))
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("split", "english", "german", "message"),
+    [
+        ("test", 8, None, r"law/test\.de\.xz, after line 0: damaged compressed file"),
+        ("test", 8, 1, r"not line-aligned: .*law/test\.de\.xz ends after 1 lines"),
+        ("test", 0, 0, r"law/test\.en\.xz: no lines in it"),
+        ("dev", 1_500, 1_500, r"law/dev\.en\.xz: no lines from 1,501 on in it"),  # all of them are memory
+    ],
+)
+def test_text_that_cannot_be_used_is_named_before_anything_is_done(
+    taught_marian: Path,
+    data: Path,
+    tmp_path: Path,
+    split: str,
+    english: int,
+    german: int | None,
+    message: str,
+) -> None:
+    broken, out = Path(shutil.copytree(data, tmp_path / "data")), tmp_path / "out"
+    for side, count in (("en", english), ("de", german)):  # damt comes to Law last
+        path = broken / "law" / f"{split}.{side}.xz"
+        if count is None:
+            path.write_bytes(path.read_bytes()[:50])
+        else:
+            write_lines(path, ["one"] * count)
+    with pytest.raises(KsterError, match=message):
+        carry_out(ask("damt", broken, [taught_marian], out, quick=True))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("option", ["out", "cache"])
+def test_a_place_that_cannot_be_written_to_is_named_before_anything_is_done(
+    option: str, taught_marian: Path, data: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    places = {"out": tmp_path / "out", option: file / "below"}
+    request = ask("unseen", data, [taught_marian], places["out"], quick=True, cache=places.get("cache"))
+    with pytest.raises(KsterError, match=rf"--{option} .*file/below: cannot be written to .*accepted"):
+        carry_out(request)
+
+
+def test_what_preparations_need_is_missed_before_the_first_experiment(
+    taught_marian: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WNSEARCHDIR")
+    monkeypatch.setattr("kster.experiments.wordnet.PLACES", ())
+    with pytest.raises(KsterError, match="WordNet is not installed"):
+        carry_out(ask("all", data, [taught_marian], tmp_path, quick=True))
+    assert not (tmp_path / "translations").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "unseen", "message"),
+    [
+        ("damt", ["bible"], "--unseen is for the experiments unseen and all; damt does not use it"),
+        ("unseen", ["koran"], "--unseen koran: is not unseen, the memory has text of it"),
+        ("unseen", ["ted"], "--unseen ted: is among the unseen domains already"),
+        ("all", ["bible", "bible"], "--unseen bible: is among the unseen domains already"),
+    ],
+)
+def test_a_domain_that_is_not_unseen_is_refused(
+    name: str, unseen: list[str], message: str, taught_marian: Path, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(KsterError, match=message):
+        carry_out(ask(name, data, [taught_marian], tmp_path, quick=True, unseen=unseen))
 
 
 def test_a_choice_made_with_another_model_is_made_again(

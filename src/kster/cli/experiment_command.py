@@ -32,7 +32,11 @@ def experiment(
     data: Annotated[
         Path,
         typer.Option(
-            "--data", metavar="DIR", help="Corpora: <corpus>/<split>.<language>.xz.", show_default=False
+            "--data",
+            metavar="DIR",
+            help="Corpora: <corpus>/<split>.<language>.xz; for wsd, if you have it, ContraWSD: "
+            "wsd/contrawsd.<direction>.json.",
+            show_default=False,
         ),
     ],
     model: Annotated[

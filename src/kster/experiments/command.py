@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
+from kster.experiments.blocks import mixed_setting
 from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
 from kster.experiments.place import Direction, directions_of
 from kster.experiments.preparation import PREPARATIONS, PREPARED_FROM, original
 from kster.experiments.run import experiment_names, needed_data, parts, run
 from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.stages import Clock, OutOfTime
+from kster.experiments.tables import UNSEEN
 from kster.experiments.workers import Share, share_out
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class Request:
 def carry_out(request: Request) -> bool:
     """False when the time was over before everything was done; the same request continues."""
     names = request.names
+    _require_unseen(request, names)
     if request.list_data:
         _list(request, names)
     elif request.pack is not None:
@@ -88,6 +91,17 @@ def carry_out(request: Request) -> bool:
     return True
 
 
+def _require_unseen(request: Request, names: list[str]) -> None:
+    if request.unseen and "unseen" not in names:
+        raise KsterError(f"--unseen is for the experiments unseen and all; {request.name} does not use it")
+    seen = {slice.corpus for slice in mixed_setting(request.scale).memory.slices}
+    for corpus in request.unseen:
+        if corpus in seen:
+            raise KsterError(f"--unseen {corpus}: is not unseen, the memory has text of it")
+        if corpus in UNSEEN or request.unseen.count(corpus) > 1:
+            raise KsterError(f"--unseen {corpus}: is among the unseen domains already")
+
+
 def _run(request: Request, names: list[str]) -> bool:
     if not request.model:
         raise KsterError(
@@ -97,14 +111,13 @@ def _run(request: Request, names: list[str]) -> bool:
         raise KsterError(f"--workers is {request.workers}; accepted: at least 1")
     clock = Clock(request.max_seconds)
     directions = directions_of(request, names)
-    if request.workers > 1 and not _share(request, names, clock, directions):
+    _prepare(request, names, directions)
+    if request.workers > 1 and not _share(request, names, clock):
         return _out_of_time()
     try:
         for model in request.model:
             pipeline = request.pipeline(model, clock)
             for name in names:
-                if name in PREPARATIONS:
-                    PREPARATIONS[name](pipeline.corpora, request.scale)
                 run(name, pipeline, request.scale, tuple(request.unseen))
             pipeline.close()
     except OutOfTime:
@@ -117,14 +130,20 @@ def _out_of_time() -> bool:
     return False
 
 
-def _share(request: Request, names: list[str], clock: Clock, directions: dict[str, Direction]) -> bool:
+def _prepare(request: Request, names: list[str], directions: dict[str, Direction]) -> None:
+    """Before anything else: it may find that something is missing, and several processes may need it."""
+    for direction in directions.values():
+        corpora = Corpora(request.data, direction, made=request.made)
+        for name in names:
+            if name in PREPARATIONS:
+                PREPARATIONS[name](corpora, request.scale)
+
+
+def _share(request: Request, names: list[str], clock: Clock) -> bool:
     """All that can be done side by side; False when the time was over."""
     shares: list[tuple[int, Share]] = []
-    for model, direction in directions.items():
+    for model in request.model:
         for name in names:
-            if name in PREPARATIONS:  # once, before several need it
-                corpora = Corpora(request.data, direction, made=request.made)
-                PREPARATIONS[name](corpora, request.scale)
             for number, part in enumerate(parts(name, request.scale, tuple(request.unseen))):
                 shares.append((part.size, Share(name, number, model)))
     longest_first = [share for _, share in sorted(shares, key=lambda sized: -sized[0])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
@@ -38,6 +39,8 @@ def directions_of(request: Request, names: Sequence[str]) -> dict[str, Direction
         directions[given] = direction
         _require_place(request.out, model, direction, names, quick=request.scale.name != FULL.name)
         _require_text(request, direction, names)
+    for option, directory in (("--out", request.out), ("--cache", request.cache_directory)):
+        _require_writable(option, directory)
     return directions
 
 
@@ -58,9 +61,24 @@ def _require_place(
 
 
 def _require_text(request: Request, direction: Direction, names: Sequence[str]) -> None:
-    """All files that are read by the run itself; a preparation, which comes first, looks for its own."""
-    corpora = Corpora(request.data, direction)
-    for name in names:
-        for slice in needed_data(name, request.scale, tuple(request.unseen)):
-            for language in direction if slice.corpus != EXAMPLE else ():
-                corpora.file(original(slice).corpus, slice.split, language)
+    """All that the run itself reads is there, whole and aligned; preparations, next, read their own."""
+    corpora, unseen = Corpora(request.data, direction), tuple(request.unseen)
+    needed = {original(slice) for name in names for slice in needed_data(name, request.scale, unseen)}
+    slices = sorted((slice for slice in needed if slice.corpus != EXAMPLE), key=str)
+    files = {slice: [corpora.file(slice.corpus, slice.split, side) for side in direction] for slice in slices}
+    for slice in slices:
+        if not corpora.pairs(slice):
+            lines = f"lines from {slice.first + 1:,} on" if slice.first else "lines"
+            raise KsterError(f"{files[slice][0]}: no {lines} in it; the experiment needs some")
+
+
+def _require_writable(option: str, directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise KsterError(
+            f"{option} {directory}: cannot be written to ({error.strerror}); accepted: a directory that can, "
+            "or the name of one to be made"
+        ) from None

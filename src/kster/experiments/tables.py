@@ -33,6 +33,7 @@ from kster.experiments.systems import System
 from kster.smoothing import FitSettings, SmootherSettings
 
 SURPRISE = f"{NOISE} after learning"
+UNSEEN = ("ted",)  # and what the command line adds
 
 # Experiments -------------------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ def _mixed(systems: tuple[System, ...], scale: Scale, baseline: str = "kNN-MT") 
 
 
 def unseen(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
-    names = ("ted", *unseen)
+    names = (*UNSEEN, *unseen)
     systems = (base(), System("Joint-training", "joint"), knn(), kster(scale))
     block = Block(mixed_setting(scale), systems, tests_of(*names, scale=scale))
     return Table((block,), {"average": names} if len(names) > 1 else {}, baseline="Base")
