@@ -9,13 +9,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
@@ -122,7 +123,16 @@ _worker: _Worker | None = None  # of this process
 
 def _begin(request: Request, seconds: float | None) -> None:
     global _worker
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     _worker = _Worker(request, Clock(seconds))
+
+
+def _end_with_the_parent() -> None:
+    """One that is killed cannot tell: its processes would wait for work for ever, and keep their memory."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # as if killed, too: a stage is whole or absent
 
 
 def _do(share: Share) -> bool:
