@@ -42,6 +42,12 @@ def test_labels_too_close_to_the_next_are_left_out() -> None:
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["10", "1,000", "17,982"]
 
 
+def test_shares_below_ten_are_not_rounded_to_whole_numbers() -> None:
+    shares = [100 / 45, 100 / 15, 20.0, 100.0]
+    figure = plots.lines("", {"KSTER": (shares, shares)}, "% of the corpus", "BLEU", log_x=True)
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["2.2", "6.7", "20", "100"]
+
+
 def test_word_senses_are_compared_example_by_example() -> None:
     base, ours = [1] * 8 + [0] * 26 + [1] * 50, [0] * 8 + [1] * 26 + [1] * 50
     assert won_and_lost(base, ours) == "26, 8 (p = 0.0029)"
@@ -56,3 +62,11 @@ def test_averages_come_first_and_the_paper_is_quoted_as_printed() -> None:
     assert table.bleu("Base", "average") == 25.0
     assert scores["law"].text() == "30.0 (12.35)"
     assert paper_value("tradeoff", "de-en", "KSTER", "general") == 31.94
+
+
+def test_points_of_the_papers_figures_that_its_tables_have_are_quoted() -> None:
+    assert paper_value("kernels", "en-de", "Laplacian", "average specific") == 34.95
+    assert paper_value("kernels", "en-de", "Laplacian", "average mixed specific") == 34.53
+    assert paper_value("kernels", "en-de", "Gaussian", "average mixed specific") == 34.38
+    assert paper_value("dropout", "de-en", "nearest dropped", "general") == 31.94
+    assert paper_value("dropout", "de-en", "no dropout", "general") is None

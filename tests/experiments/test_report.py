@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sacrebleu.metrics import BLEU
 
 from kster.errors import KsterError
-from kster.experiments.data import Slice
+from kster.experiments.data import Corpora, Slice
+from kster.experiments.drawing import speed
 from kster.experiments.report import report
 from kster.experiments.run import result_file
 from kster.experiments.scoring import Score, ScoredTable
-from kster.experiments.sections import bleu_table
+from kster.experiments.sections import Section, bleu_table
 from kster.experiments.stages import write_json
 
 CELL = {"row": "in-domain", "column": "koran", "test": asdict(Slice("koran", "test")), "segments": 10}
@@ -37,6 +40,42 @@ def test_a_result_that_does_not_say_how_it_was_made_is_to_be_made_again(data: Pa
     out = left_behind(tmp_path, statistics={"growth": []})
     with pytest.raises(KsterError, match=r"en-de\.run\.json: made by an earlier version.*run it again"):
         report(["online"], data, out)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"[1")])
+def test_translations_that_are_damaged_are_named(data: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "cut.json.gz").write_bytes(content)
+    growth = {"growth": [CELL | {"translation": "cut.json.gz"}]}
+    out = left_behind(tmp_path, origin=ORIGIN, statistics=growth)
+    with pytest.raises(KsterError, match=r"cut\.json\.gz: damaged .*Remove it"):
+        report(["online"], data, out)
+
+
+def test_quality_over_memory_size_is_sacrebleus_and_signed(data: Path, tmp_path: Path) -> None:
+    test = Slice("koran", "test")
+    references = [german for _, german in Corpora(data, ("en", "de")).pairs(test)]
+    lines = [" ".join(line.split()[:-1]) for line in references]
+    write_json(tmp_path / "lines.json.gz", {"lines": lines})
+    growth = [CELL | {"translation": "lines.json.gz", "segments": size} for size in (0, 10)]
+    report(["online"], data, left_behind(tmp_path, origin=ORIGIN, statistics={"growth": growth}))
+    score, table = BLEU().corpus_score(lines, [references]).score, (tmp_path / "online/table.md").read_text()
+    assert f"| in-domain | {score:.1f} | {score:.1f} |" in table
+    assert "- BLEU: `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:" in table
+
+
+def test_columns_and_their_sentences_can_be_told_apart() -> None:
+    scored = ScoredTable("", ["Base"], ["it, 1/45"], sentences={"it, 1/45": 2_000, "it, all": 2_000})
+    assert "Sentences: it, 1/45: 2,000; it, all: 2,000." in bleu_table(scored, "sizes").to_markdown()
+
+
+@pytest.mark.parametrize(("direction", "quoted"), [("en-de", True), ("de-en", False)])
+def test_the_speed_table_speaks_of_the_paper_where_it_quotes_it(direction: str, quoted: bool) -> None:
+    row = {"memory": "mixed", "entries": 10, "device": "CPU", "seconds": {"Base": 1, "kNN-MT": 2, "KSTER": 2}}
+    section = Section(direction, {})
+    speed(section, None, {"scale": "full", "statistics": {"sentences": 4, "rows": [row]}}, Path(), Path())
+    text = section.tables[0].to_markdown()
+    assert ("2.00 (1.15)" in text) == quoted
+    assert ("the paper's figure" in text) == quoted
 
 
 @pytest.mark.parametrize("paper", [None, 33.4])

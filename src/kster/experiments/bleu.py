@@ -1,4 +1,4 @@
-"""Corpus BLEU where sacreBLEU is not installed: for choosing settings on development text, never for reports.
+"""Corpus BLEU where sacreBLEU is not installed: to choose settings by, and for `wsd`, which keeps no texts.
 
 The same number as sacreBLEU's with its defaults (13a tokenisation, mixed case, exponential smoothing); a
 test compares the two.

@@ -12,11 +12,10 @@ from statistics import fmean
 from typing import Any
 
 from kster.experiments import plots
-from kster.experiments.bleu import corpus_bleu
 from kster.experiments.data import Corpora, Slice
-from kster.experiments.paper import paper_value
+from kster.experiments.paper import PAPER, paper_value
 from kster.experiments.parts_of_speech import shares
-from kster.experiments.scoring import ScoredTable, translated
+from kster.experiments.scoring import ScoredTable, bleu_scorer, translated
 from kster.experiments.sections import Section, TextTable
 
 WINDOWS = 10  # parts of a document in the curve of quality over time
@@ -122,12 +121,11 @@ def speed(section: Section, _: ScoredTable | None, result: dict[str, Any], __: P
             cells.append(f"{ratio:.2f}" + (f" ({paper:.2f})" if quoted else ""))
         rows.append([row["memory"], f"{row['entries']:,}", f"{seconds['Base']:.2f}", *cells])
     devices = " and ".join(dict.fromkeys(row["device"] for row in statistics["rows"]))
-    notes = (
-        f"{statistics['sentences']} sentences on {devices}, the shortest of several times; "
-        "in brackets the paper's figure, for a memory of 172 million entries.",
-    )
+    notes = [f"{statistics['sentences']} sentences on {devices}, the shortest of several times."]
+    if section.direction in PAPER["speed"]:
+        notes.append("In brackets the paper's figure, for a memory of 172 million entries.")
     title = f"speed, {section.direction} ({result['scale']})"
-    section.tables.append(TextTable(title, rows, notes))
+    section.tables.append(TextTable(title, rows, tuple(notes)))
     section.data["speed"] = statistics
     figure = plots.lines(title, series, "entries in the memory", "time / base", log_x=True)
     section.figures["speed"] = figure
@@ -195,18 +193,19 @@ def online(
     """Quality over the document, and over the size of a memory."""
     source, target = section.direction.split("-")
     corpora = Corpora(data, (source, target))
+    bleu, signature = bleu_scorer()
     over_time: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for cell in result["cells"]:
         lines, references = _texts(cell, corpora, out)
         size = max(1, len(lines) // WINDOWS)
         starts = range(0, len(lines) - size + 1, size)
-        scores = [corpus_bleu(lines[i : i + size], references[i : i + size]) for i in starts]
+        scores = [bleu(lines[i : i + size], references[i : i + size]) for i in starts]
         curve = ([float(i + size) for i in starts], scores)
         over_time.setdefault(cell["column"], {})[cell["row"]] = curve
     growth: dict[str, dict[str, dict[int, list[float]]]] = {}  # domain → test → segments → BLEU, each draw
     for cell in result["statistics"]["growth"]:
         scores_of = growth.setdefault(cell["column"], {}).setdefault(cell["row"], {})
-        scores_of.setdefault(cell["segments"], []).append(corpus_bleu(*_texts(cell, corpora, out)))
+        scores_of.setdefault(cell["segments"], []).append(bleu(*_texts(cell, corpora, out)))
     for domain, series in over_time.items():
         title = f"Learning while translating, {domain}, {section.direction}"
         section.figures[f"online-{domain}"] = plots.lines(title, series, "sentence", "BLEU of the last part")
@@ -216,9 +215,12 @@ def online(
         sizes = next(iter(curves.values()))
         rows = [["test", *(f"{size:,}" if size else "base" for size in sizes)]]
         rows += [[name, *map(_mean_and_range, curve.values())] for name, curve in curves.items()]
-        notes = ("Segments; where several memories of a size were drawn: mean (lowest to highest) BLEU.",)
+        notes = (
+            "Segments; where several memories of a size were drawn: mean (lowest to highest) BLEU.",
+            f"BLEU: `{signature}`",
+        )
         section.tables.append(TextTable(title, rows, notes))
-    section.data["online"] = {"over_time": over_time, "growth": growth}
+    section.data["online"] = {"over_time": over_time, "growth": growth, "signature": signature}
 
 
 def _shown(curves: dict[str, dict[int, list[float]]]) -> dict[str, tuple[list[float], list[float]]]:

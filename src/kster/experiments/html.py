@@ -19,7 +19,8 @@ h3 { margin: 1.5rem 0 .3rem }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff;
        border-right: 1px solid #ddd } small, li { color: #555; font-size: .85rem }
-figure { margin: 1rem 0 } svg { max-width: 100%; height: auto } code { font-size: .8rem }
+figure { margin: 1rem 0 } svg { max-width: 100%; height: auto }
+code { font-size: .8rem; overflow-wrap: anywhere }
 """
 
 _HOW_TO_READ = (

@@ -132,7 +132,7 @@ def lines(
     if log_x:
         places = _apart({place for xs, _ in series.values() for place in xs})
         axes.set_xscale("log")
-        axes.set_xticks(places, [f"{place:,.0f}" for place in places])
+        axes.set_xticks(places, [f"{place:,.0f}" if place >= 10 else f"{place:.2g}" for place in places])
         axes.minorticks_off()
     return _with_legend_below(figure)
 

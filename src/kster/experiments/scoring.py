@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,19 @@ def _score_column(
         table.cells.setdefault(system.name, {})[column] = Score(
             bleu.score, bleu.confidence, bleu.p_value if compared else None, chrf.score
         )
+
+
+def bleu_scorer() -> tuple[Callable[[list[str], list[str]], float], str]:
+    """sacreBLEU of some translations and their references, for many of them; and its signature."""
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU()
+
+    def score(lines: list[str], references: list[str]) -> float:
+        return float(metric.corpus_score(lines, [references]).score)
+
+    score(["a"], ["a"])  # it signs only what it has scored
+    return score, str(metric.get_signature())
 
 
 def translated(path: Path) -> list[str]:

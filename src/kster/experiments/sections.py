@@ -44,7 +44,7 @@ def bleu_table(scored: ScoredTable, title: str) -> TextTable:
     for row in scored.rows:
         cells = scored.cells.get(row, {})
         rows.append([row, *(cells[c].text() if c in cells else "–" for c in scored.columns)])
-    counts = ", ".join(f"{column} {count:,}" for column, count in scored.sentences.items())
+    counts = "; ".join(f"{column}: {count:,}" for column, count in scored.sentences.items())
     notes = [f"BLEU. Sentences: {counts}."]
     if any(score.paper is not None for cells in scored.cells.values() for score in cells.values()):
         notes.append("In brackets the paper's figure, whose averages are over its own domains.")

@@ -11,10 +11,13 @@ import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from kster.errors import KsterError
 
 
 class OutOfTime(Exception):
@@ -77,4 +80,9 @@ def write_json(path: Path, data: Any) -> None:
 
 def read_json(path: Path) -> Any:
     content = path.read_bytes()
-    return json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+    try:
+        return json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+    except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise KsterError(
+            f"{path}: damaged ({error}). Remove it: the run that made it makes it again"
+        ) from None
