@@ -48,6 +48,14 @@ def test_shares_below_ten_are_not_rounded_to_whole_numbers() -> None:
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["2.2", "6.7", "20", "100"]
 
 
+def test_histograms_with_bins_of_other_widths_can_be_compared() -> None:
+    """The same even distribution, in two bins and in four."""
+    halves, quarters = ([0.0, 5.0, 10.0], [50, 50]), ([0.0, 2.5, 5.0, 7.5, 10.0], [25] * 4)
+    figure = plots.histograms("", {"law": halves, "it": quarters}, "σ")
+    heights = [height for patch in figure.axes[0].patches for height in patch.get_data().values]
+    assert heights == pytest.approx([0.1] * 6)
+
+
 def test_word_senses_are_compared_example_by_example() -> None:
     base, ours = [1] * 8 + [0] * 26 + [1] * 50, [0] * 8 + [1] * 26 + [1] * 50
     assert won_and_lost(base, ours) == "26, 8 (p = 0.0029)"

@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,12 +163,14 @@ def paths(title: str, named: Mapping[str, list[tuple[float, float, str]]], x: st
 def histograms(
     title: str, distributions: Mapping[str, tuple[Sequence[float], Sequence[int]]], x: str
 ) -> Figure:
-    """Name → (edges, counts), drawn as shares."""
-    figure, colours = _empty(title, x, "share of tokens"), _colours(distributions)
+    """Name → (edges, counts), drawn as densities: bins may differ in width from one to the next."""
+    figure, colours = _empty(title, x, "density of tokens"), _colours(distributions)
     axes = figure.axes[0]
     for name, (edges, counts) in distributions.items():
         total = max(1, sum(counts))
-        axes.stairs([c / total for c in counts], list(edges), label=name, color=colours[name])
+        widths = [right - left for left, right in pairwise(edges)]
+        heights = [c / total / (w or 1.0) for c, w in zip(counts, widths, strict=True)]
+        axes.stairs(heights, list(edges), label=name, color=colours[name])
     return _with_legend_below(figure)
 
 
