@@ -15,7 +15,7 @@ import pytest
 from kster.errors import KsterError
 from kster.experiments import pipeline as pipeline_module
 from kster.experiments.__main__ import NOT_FINISHED, main
-from kster.experiments.blocks import NOISY
+from kster.experiments.blocks import NOISY, domain_setting
 from kster.experiments.command import Request, carry_out
 from kster.experiments.data import Corpora, Slice
 from kster.experiments.engine import Engine, MemorySpec
@@ -23,7 +23,7 @@ from kster.experiments.pipeline import Pipeline
 from kster.experiments.run import result_file, run
 from kster.experiments.scale import Scale
 from kster.experiments.stages import Clock, OutOfTime, locked, read_json
-from kster.experiments.systems import choose
+from kster.experiments.systems import System, choose, engine_of
 from kster.smoothing.sweep import Trial
 
 
@@ -134,6 +134,29 @@ def test_the_engine_with_the_best_translations_of_dev_is_chosen(
     (choice,) = (tmp_path / "choices" / "en-de").iterdir()
     scores = [candidate["mean"] for candidate in read_json(choice)["candidates"]]
     assert scores[1] > scores[0]
+
+
+def test_a_length_penalty_is_translated_with_and_changes_no_earlier_name(
+    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    pipeline, test = make(taught_marian, data, tmp_path), Slice("koran", "test", 4)
+    sources = [source for source, _ in pipeline.corpora.pairs(test)]
+
+    def lengths(penalty: float) -> list[int]:
+        path = pipeline.translate(Engine(length_penalty=penalty), test)
+        return [len(line) for line in read_json(path)["lines"]]
+
+    translator = pipeline.translator(Engine())
+    for penalty in (-5.0, 5.0):
+        wanted = translator.translate(sources, method="base", length_penalty=penalty)
+        assert lengths(penalty) == [len(str(line)) for line in wanted]
+    assert sum(lengths(-5.0)) < sum(lengths(5.0))
+    assert "length_penalty" not in Engine().identity
+    system = System("kNN-MT α=1.5", "knn", length_penalty=1.5)
+    engine = engine_of(pipeline, system, domain_setting("koran", scale), scale)
+    assert engine.length_penalty == 1.5
+    chosen = [read_json(path) for path in (tmp_path / "choices" / "en-de").iterdir()]
+    assert {c["engine"]["length_penalty"] for choice in chosen for c in choice["candidates"]} == {1.5}
 
 
 def test_what_another_process_is_at_can_be_left_to_it(

@@ -201,6 +201,13 @@ def test_a_smoother_can_be_given_by_hand(translator: Translator, memory: Memory)
     )
 
 
+@pytest.mark.parametrize("penalty", [-10.0, 10.0])
+def test_any_accepted_length_penalty_gives_a_translation(translator: Translator, penalty: float) -> None:
+    text = "a sentence that goes on and on " * 8
+    (found,) = translator.translate([text], length_penalty=penalty)
+    assert str(found)
+
+
 def test_mistakes_are_named(
     translator: Translator, memory: Memory, taught_marian: Path, tmp_path: Path
 ) -> None:

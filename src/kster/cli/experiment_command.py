@@ -25,7 +25,7 @@ def experiment(
         typer.Argument(
             metavar="NAME",
             help="damt, mdmt, tradeoff, robustness, unseen, ablation, k, dropout, kernels, recipes, seeds, "
-            "sizes, speed, pos, wsd, online, or all.",
+            "sizes, lengths, speed, pos, wsd, online, or all.",
             show_default=False,
         ),
     ],

@@ -101,3 +101,20 @@ def kster(scale: Scale, name: str = "KSTER", **changes: Any) -> System:
 
 def kster_as_published(scale: Scale) -> System:
     return System("KSTER, paper's recipe", "kster", fit=(FitSettings.paper(**scale.fit),))
+
+
+# Tables ------------------------------------------------------------------------------------------------
+
+
+def by_domain(systems: tuple[System, ...], scale: Scale) -> Table:
+    """A memory for each domain; its test set, and the general one with the same memory."""
+    blocks = tuple(
+        Block(
+            domain_setting(domain, scale),
+            systems,
+            ((domain, test_slice(domain, scale)), (f"general with {domain}", test_slice(GENERAL, scale))),
+        )
+        for domain in DOMAINS
+    )
+    general = tuple(f"general with {domain}" for domain in DOMAINS)
+    return Table(blocks, {SPECIFIC_AVERAGE: DOMAINS, GENERAL_AVERAGE: general})

@@ -62,17 +62,34 @@ def recipes(section: Section, scored: ScoredTable | None, result: dict[str, Any]
 
 def k(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
     assert scored is not None
-    series: dict[str, tuple[list[float], list[float]]] = {}
-    for row in scored.rows:
-        method, number = row.split(" k=")
-        for column in ("average DAMT", "average MDMT"):
-            value = scored.bleu(row, column)
-            if value is not None:
-                xs, ys = series.setdefault(f"{method}, {column.removeprefix('average ')}", ([], []))
-                xs.append(float(number))
-                ys.append(value)
+    columns = {"average DAMT": "DAMT", "average MDMT": "MDMT"}
     title = f"Number of neighbours, {section.direction}"
-    section.figures["k"] = plots.lines(title, series, "k", "average BLEU", log_x=True)
+    curves = _over(scored, "k", columns)
+    section.figures["k"] = plots.lines(title, curves, "k", "average BLEU", log_x=True)
+
+
+def lengths(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
+    """A memory for each domain, or one for all: domain quality over the length penalty."""
+    assert scored is not None
+    columns = {"average specific": "each domain", "average mixed specific": "mixed"}
+    title = f"Length penalty, {section.direction}"
+    curves = _over(scored, "α", columns)
+    section.figures["lengths"] = plots.lines(title, curves, "length penalty α", "average domain BLEU")
+
+
+def _over(
+    scored: ScoredTable, sign: str, columns: dict[str, str]
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Rows named "method sign=number" as curves over the number, of these columns with their short names."""
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    for row, (column, short) in product(scored.rows, columns.items()):
+        method, number = row.split(f" {sign}=")
+        value = scored.bleu(row, column)
+        if value is not None:
+            xs, ys = curves.setdefault(f"{method}, {short}", ([], []))
+            xs.append(float(number))
+            ys.append(value)
+    return curves
 
 
 def sizes(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
@@ -248,6 +265,7 @@ DRAWINGS: dict[str, Draw] = {
     "recipes": recipes,
     "k": k,
     "sizes": sizes,
+    "lengths": lengths,
     "kernels": kernels,
     "speed": speed,
     "pos": pos,

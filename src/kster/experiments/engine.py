@@ -9,6 +9,8 @@ from typing import Any
 from kster.experiments.data import Slice
 from kster.smoothing import SmootherSettings
 
+LENGTH_PENALTY = 0.6  # the paper's
+
 
 @dataclass(frozen=True, slots=True)
 class MemorySpec:
@@ -27,12 +29,13 @@ class Engine:
     """One way to translate: a model, perhaps a memory, and how to believe it.
 
     model: a fine-tuned model's directory; None is the base model. smoother: fixed settings (kNN-MT) or the
-    directory of a fit.
+    directory of a fit. length_penalty: of beam search, scores divided by length to this power.
     """
 
     model: Path | None = None
     memory: MemorySpec | None = None
     smoother: SmootherSettings | Path | None = None
+    length_penalty: float = LENGTH_PENALTY
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -45,7 +48,7 @@ class Engine:
             "model": None if self.model is None else self.model.parent.name,
             "memory": None if self.memory is None else self.memory.identity,
             "smoother": smoother,
-        }
+        } | ({} if self.length_penalty == LENGTH_PENALTY else {"length_penalty": self.length_penalty})
 
     def __str__(self) -> str:
         if self.model is not None:

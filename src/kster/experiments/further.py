@@ -15,10 +15,12 @@ from kster.experiments.blocks import (
     Block,
     Table,
     base,
+    by_domain,
     dev_slice,
     domain_setting,
     knn,
     kster,
+    mixed_setting,
     test_slice,
 )
 from kster.experiments.scale import Scale
@@ -117,3 +119,22 @@ def sizes(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
 def part_of_it(every: int, test: str) -> str:
     """The name of a column."""
     return f"{test}, all" if every == 1 else f"{test}, 1/{every}"
+
+
+def lengths(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
+    """The length penalty of beam search: memories make translations shorter, some more than others."""
+
+    def with_each_penalty(*systems: System) -> tuple[System, ...]:
+        return tuple(
+            replace(system, name=f"{system.name} α={penalty}", length_penalty=penalty)
+            for penalty in scale.length_penalties
+            for system in systems
+        )
+
+    rows = with_each_penalty(base(), System("Finetuning", "finetuned"), knn(), kster(scale))
+    mixed_rows = with_each_penalty(System("Joint-training", "joint"), knn(), kster(scale))
+    mixed = tuple((f"mixed {name}", test_slice(name, scale)) for name in (GENERAL, *DOMAINS))
+    single = by_domain(rows, scale)
+    blocks = (*single.blocks, Block(mixed_setting(scale), mixed_rows, mixed))
+    averages = single.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
+    return Table(blocks, averages, baseline=f"kNN-MT α={scale.length_penalties[0]}")

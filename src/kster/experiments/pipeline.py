@@ -268,8 +268,9 @@ class Pipeline:
 
     def translating(self, engine: Engine) -> Callable[[list[str]], list[str]]:
         """The engine, ready to translate: its memory open, its smoother on the device."""
-        translator, options = self.translator(engine), self.options(engine)
-        return lambda sources: [str(text) for text in translator.translate(sources, **options)]
+        options = self.options(engine) | {"length_penalty": engine.length_penalty}
+        translate = self.translator(engine).translate
+        return lambda sources: [str(text) for text in translate(sources, **options)]
 
     def options(self, engine: Engine) -> dict[str, Any]:
         """What to tell a translator, so that it translates or scores as the engine does."""

@@ -29,6 +29,7 @@ SUMMARIES = {
     "recipes": "How a memory should be fitted, on development text: the choice of defaults.",
     "seeds": "How much is chance: each memory, as it is and with noise, fitted with three seeds.",
     "sizes": "A memory of IT that grows, against fine-tuning on the same text.",
+    "lengths": "The length penalty of beam search, with which every system is tuned and translates anew.",
     "speed": "Decoding time over the base model's: same engine, same batch.",
     "pos": "Which parts of speech the memory decides.",
     "wsd": "Telling right translations of ambiguous words from wrong ones.",

@@ -53,6 +53,7 @@ class Scale:
     tradeoff_bandwidths: tuple[float, ...] = (0.005, 0.02, 0.08, 0.32)
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     ks: tuple[int, ...] = (4, 8, 16, 32)
+    length_penalties: tuple[float, ...] = (0.6, 1.0, 1.5, 2.0)
 
     @property
     def for_joint_training(self) -> Scale:
@@ -106,4 +107,5 @@ QUICK = Scale(
     tradeoff_weights=(0.3, 0.7),
     ks=(4, 16),
     it_parts=(5, 1),
+    length_penalties=(0.6, 1.0),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from kster.experiments import knn
 from kster.experiments.baselines import train_baseline
 from kster.experiments.bleu import corpus_bleu
 from kster.experiments.data import Slice
-from kster.experiments.engine import Engine, MemorySpec
+from kster.experiments.engine import LENGTH_PENALTY, Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.stages import digest, read_json, write_json
@@ -29,6 +30,7 @@ class System:
     k: of kNN-MT, if it may not choose. fixed: kNN-MT with nothing left to choose.
     fit: settings of KSTER to choose from by BLEU on dev.
     from_knn: these begin with the kernel, k, σ and λ of tuned kNN-MT.
+    length_penalty: of beam search, when settings are chosen, too.
     """
 
     name: str
@@ -37,6 +39,7 @@ class System:
     fixed: SmootherSettings | None = None
     fit: tuple[FitSettings, ...] = ()
     from_knn: bool = False
+    length_penalty: float = LENGTH_PENALTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +64,27 @@ def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale
 
 def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
     memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
+    engine = partial(Engine, length_penalty=system.length_penalty)
     if system.kind == "base":
-        return Engine()
+        return engine()
     if system.kind == "fixed":
-        return Engine(memory=memory, smoother=system.fixed)
+        return engine(memory=memory, smoother=system.fixed)
     if system.kind in ("finetuned", "joint"):
         training = scale if system.kind == "finetuned" else scale.for_joint_training
         trained = [train_baseline(pipeline, memory, dev, epochs, training) for epochs in training.epochs]
-        return choose(pipeline, [Engine(model=model) for model in trained], dev, scale)
+        return choose(pipeline, [engine(model=model) for model in trained], dev, scale)
     if system.kind == "knn":
-        return Engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale))
+        return engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale))
     start = _start_from_knn(pipeline, system, setting, scale) if system.from_knn else {}
     fits = [pipeline.fit(memory, replace(settings, **start), dev) for settings in system.fit]
-    return choose(pipeline, [Engine(memory=memory, smoother=path) for path in fits], dev, scale)
+    return choose(pipeline, [engine(memory=memory, smoother=path) for path in fits], dev, scale)
 
 
 def tune_knn(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> SmootherSettings:
     memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
 
     def best_of(settings: list[SmootherSettings]) -> SmootherSettings:
-        engines = [Engine(memory=memory, smoother=one) for one in dict.fromkeys(settings)]
+        engines = [Engine(None, memory, one, system.length_penalty) for one in dict.fromkeys(settings)]
         chosen = choose(pipeline, engines, dev, scale).smoother
         assert isinstance(chosen, SmootherSettings)
         return chosen

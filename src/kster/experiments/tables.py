@@ -13,12 +13,12 @@ from typing import Any
 from kster.experiments.blocks import (
     DOMAINS,
     GENERAL,
-    GENERAL_AVERAGE,
     NOISE,
     SPECIFIC_AVERAGE,
     Block,
     Table,
     base,
+    by_domain,
     domain_setting,
     knn,
     kster,
@@ -27,7 +27,7 @@ from kster.experiments.blocks import (
     test_slice,
     tests_of,
 )
-from kster.experiments.further import recipes, seeds, sizes
+from kster.experiments.further import lengths, recipes, seeds, sizes
 from kster.experiments.scale import Scale
 from kster.experiments.systems import System
 from kster.smoothing import FitSettings, SmootherSettings
@@ -48,7 +48,7 @@ def damt(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         kster(scale, "KSTER, no general text in fit", general_share=0.0),
         kster_as_published(scale),
     )
-    return _by_domain(systems, scale)
+    return by_domain(systems, scale)
 
 
 def _best_of_several_fits(scale: Scale) -> System:
@@ -56,19 +56,6 @@ def _best_of_several_fits(scale: Scale) -> System:
     changes: tuple[dict[str, Any], ...] = ({}, {"seed": 2}, {"k": 8}, {"label_smoothing": 0.1})
     fits = tuple(FitSettings(**(scale.fit | change)) for change in changes)
     return System("KSTER, best of four fits", "kster", fit=fits)
-
-
-def _by_domain(systems: tuple[System, ...], scale: Scale) -> Table:
-    blocks = tuple(
-        Block(
-            domain_setting(domain, scale),
-            systems,
-            ((domain, test_slice(domain, scale)), (f"general with {domain}", test_slice(GENERAL, scale))),
-        )
-        for domain in DOMAINS
-    )
-    general = tuple(f"general with {domain}" for domain in DOMAINS)
-    return Table(blocks, {SPECIFIC_AVERAGE: DOMAINS, GENERAL_AVERAGE: general})
 
 
 def mdmt(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
@@ -185,10 +172,10 @@ def kernels(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         for kernel in ("gaussian", "laplacian")
     )
     scale = scale.for_figures
-    by_domain, mixed = _by_domain(systems, scale), _mixed(systems, scale)
+    single, mixed = by_domain(systems, scale), _mixed(systems, scale)
     columns = tuple((f"mixed {name}", test) for name, test in mixed.blocks[0].tests)
-    blocks = (*by_domain.blocks, Block(mixed.blocks[0].setting, systems, columns))
-    averages = by_domain.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
+    blocks = (*single.blocks, Block(mixed.blocks[0].setting, systems, columns))
+    averages = single.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
     return Table(blocks, averages, baseline="Gaussian")
 
 
@@ -205,4 +192,5 @@ TABLES: dict[str, Callable[..., Table]] = {
     "recipes": recipes,
     "seeds": seeds,
     "sizes": sizes,
+    "lengths": lengths,
 }

@@ -9,6 +9,7 @@ Nothing is read back from a GPU inside the loop but one flag every few steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import torch
 from torch import Tensor
@@ -38,7 +39,7 @@ class Beams:
     open_scores: Tensor  # (s, b) sum of log-probabilities
     tokens: Tensor  # (s, b, T) finished hypotheses, best first
     lengths: Tensor  # (s, b) their lengths
-    scores: Tensor  # (s, b) their normalised scores, IMPOSSIBLE where there is none yet
+    scores: Tensor  # (s, b) their normalised scores, −∞ where there is none yet
     done: Tensor  # (s,) bool
 
 
@@ -111,7 +112,7 @@ def open_beams(sentences: int, beam: int, steps: int, limits: list[int], device:
         open_scores=open_scores,
         tokens=torch.zeros((sentences, beam, steps), dtype=torch.int64, device=device),
         lengths=torch.zeros((sentences, beam), dtype=torch.int64, device=device),
-        scores=torch.full((sentences, beam), IMPOSSIBLE, device=device),
+        scores=torch.full((sentences, beam), -inf, device=device),
         done=torch.zeros(sentences, dtype=torch.bool, device=device),
     )
 
@@ -135,7 +136,7 @@ def _advance(
     open_scores, chosen = (best + ended * IMPOSSIBLE).topk(beam)  # (s, b)
     beams.open_scores = open_scores
     beams.open_tokens = _pick(history, chosen)
-    full = (beams.scores > IMPOSSIBLE).all(-1)  # (s,) every place in the list is taken
+    full = (beams.scores > -inf).all(-1)  # (s,) every place in the list is taken
     hopeless = open_scores[:, 0] / length**length_penalty <= beams.scores[:, -1]  # (s,)
     beams.done |= (full & hopeless) | (step + 1 >= beams.limit)
 
@@ -150,7 +151,7 @@ def _finish(beams: Beams, history: Tensor, scores: Tensor, ended: Tensor, length
     eligible = ended.clone()
     eligible[:, beam:] = False  # the second half is only there to refill the open beams
     eligible &= ~beams.done[:, None]
-    scores = torch.where(eligible, scores, IMPOSSIBLE)
+    scores = torch.where(eligible, scores, -inf)
     merged = torch.cat((beams.scores, scores), dim=1)  # (s, 3b)
     beams.scores, places = merged.topk(beam)
     beams.tokens = _pick(torch.cat((beams.tokens, history), dim=1), places)
@@ -181,6 +182,6 @@ def _collect(beams: Beams, ready: Tensor, found: list[list[Hypothesis]], n_best:
     rows = zip(*(column.index_select(0, index).tolist() for column in columns), strict=True)
     for sentence, tokens, lengths, scores in rows:
         for row, length, score in list(zip(tokens, lengths, scores, strict=True))[:n_best]:
-            if score > IMPOSSIBLE:
+            if score > -inf:
                 ids = row[:length]
                 found[sentence].append(Hypothesis(tuple(ids[:-1] if ids[-1] == eos else ids), score))
