@@ -80,9 +80,13 @@ def lengths(section: Section, scored: ScoredTable | None, result: dict[str, Any]
 def _over(
     scored: ScoredTable, sign: str, columns: dict[str, str]
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """Rows named "method sign=number" as curves over the number, of these columns with their short names."""
+    """Rows named "method sign=number" as curves over the number, of these columns with their short names.
+
+    Other rows are left out.
+    """
     curves: dict[str, tuple[list[float], list[float]]] = {}
-    for row, (column, short) in product(scored.rows, columns.items()):
+    rows = [row for row in scored.rows if f" {sign}=" in row]
+    for row, (column, short) in product(rows, columns.items()):
         method, number = row.split(f" {sign}=")
         value = scored.bleu(row, column)
         if value is not None:

@@ -30,7 +30,7 @@ class System:
     k: of kNN-MT, if it may not choose. fixed: kNN-MT with nothing left to choose.
     fit: settings of KSTER to choose from by BLEU on dev.
     from_knn: these begin with the kernel, k, σ and λ of tuned kNN-MT.
-    length_penalty: of beam search, when settings are chosen, too.
+    length_penalties: of beam search, to choose from by BLEU on dev when all else has been chosen with each.
     """
 
     name: str
@@ -39,7 +39,7 @@ class System:
     fixed: SmootherSettings | None = None
     fit: tuple[FitSettings, ...] = ()
     from_knn: bool = False
-    length_penalty: float = LENGTH_PENALTY
+    length_penalties: tuple[float, ...] = (LENGTH_PENALTY,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,16 @@ class Setting:
 
 def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
     """The engine for a system in a setting: trained, fitted and chosen if need be."""
-    engine = _learned(pipeline, system, setting, scale)
+    engines = [_learned(pipeline, system, setting, scale, penalty) for penalty in system.length_penalties]
+    engine = choose(pipeline, engines, setting.dev, scale)
     if engine.memory is None or setting.searched is None:
         return engine
     return replace(engine, memory=setting.searched)
 
 
-def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
+def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale, penalty: float) -> Engine:
     memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
-    engine = partial(Engine, length_penalty=system.length_penalty)
+    engine = partial(Engine, length_penalty=penalty)
     if system.kind == "base":
         return engine()
     if system.kind == "fixed":
@@ -74,17 +75,19 @@ def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale)
         trained = [train_baseline(pipeline, memory, dev, epochs, training) for epochs in training.epochs]
         return choose(pipeline, [engine(model=model) for model in trained], dev, scale)
     if system.kind == "knn":
-        return engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale))
+        return engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale, penalty))
     start = _start_from_knn(pipeline, system, setting, scale) if system.from_knn else {}
     fits = [pipeline.fit(memory, replace(settings, **start), dev) for settings in system.fit]
     return choose(pipeline, [engine(memory=memory, smoother=path) for path in fits], dev, scale)
 
 
-def tune_knn(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> SmootherSettings:
+def tune_knn(
+    pipeline: Pipeline, system: System, setting: Setting, scale: Scale, penalty: float = LENGTH_PENALTY
+) -> SmootherSettings:
     memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
 
     def best_of(settings: list[SmootherSettings]) -> SmootherSettings:
-        engines = [Engine(None, memory, one, system.length_penalty) for one in dict.fromkeys(settings)]
+        engines = [Engine(None, memory, one, penalty) for one in dict.fromkeys(settings)]
         chosen = choose(pipeline, engines, dev, scale).smoother
         assert isinstance(chosen, SmootherSettings)
         return chosen
