@@ -42,7 +42,9 @@ def test_a_result_that_does_not_say_how_it_was_made_is_to_be_made_again(data: Pa
         report(["online"], data, out)
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"[1")])
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", gzip.compress(b"[1")], ids=["empty", "no archive", "no JSON"]
+)
 def test_translations_that_are_damaged_are_named(data: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "cut.json.gz").write_bytes(content)
     growth = {"growth": [CELL | {"translation": "cut.json.gz"}]}
