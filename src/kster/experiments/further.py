@@ -1,4 +1,4 @@
-"""Experiments of our own, as data: what the paper leaves open about choices, chance and size."""
+"""Experiments of our own, as data: what the paper leaves open about choices, chance, size and length."""
 
 from __future__ import annotations
 
