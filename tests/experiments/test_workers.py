@@ -7,6 +7,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from kster.experiments import run
+from kster.experiments.stages import Clock
+from kster.experiments.workers import Share, _Worker
 
 CODE = """
 import os, time
@@ -32,3 +41,18 @@ def test_processes_of_a_killed_run_end_with_it(tmp_path: Path) -> None:
         except subprocess.TimeoutExpired:
             os.kill(child, signal.SIGKILL)
             raise
+
+
+def test_what_finds_no_room_on_the_gpu_is_left_to_the_run_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crowded(pipeline: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    closed = []
+    pipeline = SimpleNamespace(direction="en-de", close=lambda: closed.append(True))
+    request: Any = SimpleNamespace(scale=None, unseen=[], pipeline=lambda model, clock: pipeline)
+    monkeypatch.setattr(run, "parts", lambda name, scale, unseen: [run.Part(crowded, 1)])
+    assert _Worker(request, Clock()).do(Share("lengths", 0, "models/en-de"))  # not a failure, nor out of time
+    assert "lengths (part 0) with models/en-de: no room on the GPU" in capsys.readouterr().err
+    assert closed  # its memory makes room for the others

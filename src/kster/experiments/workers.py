@@ -82,6 +82,10 @@ class _Worker:
         self.pipelines: dict[str, Pipeline] = {}
 
     def do(self, share: Share) -> bool:
+        """False when the time is over. What finds no room on the GPU beside the other processes is left to
+        the run itself, which makes whatever is missing when they have ended."""
+        import torch
+
         from kster.experiments.run import parts
 
         began, request = time.monotonic(), self.request
@@ -92,14 +96,16 @@ class _Worker:
             part.do(pipeline)
         except OutOfTime:
             return False
+        except torch.OutOfMemoryError:
+            _say(f"-- {share} with {share.model}: no room on the GPU, left to the end")
+            return True
         except Exception as error:
             if not isinstance(error, KsterError):
                 traceback.print_exc()
             raise KsterError(str(error) or type(error).__name__) from None  # any other might not travel
         finally:
             self.tidy_up()
-        took = f"{time.monotonic() - began:.0f} s"
-        print(f"-- {share} of {pipeline.direction}: {took}", file=sys.stderr, flush=True)
+        _say(f"-- {share} of {pipeline.direction}: {time.monotonic() - began:.0f} s")
         return True
 
     def pipeline(self, model: str) -> Pipeline:
@@ -116,6 +122,10 @@ class _Worker:
         gc.collect()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 _worker: _Worker | None = None  # of this process
