@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from kster.errors import KsterError
 from kster.experiments import pipeline as pipeline_module
 from kster.experiments.__main__ import NOT_FINISHED, main
 from kster.experiments.blocks import NOISY, domain_setting
+from kster.experiments.calibration import SHIFT, Move, calibrated, moved
 from kster.experiments.command import Request, carry_out
 from kster.experiments.data import Corpora, Slice
 from kster.experiments.engine import Engine, MemorySpec
@@ -24,6 +26,8 @@ from kster.experiments.run import result_file, run
 from kster.experiments.scale import Scale
 from kster.experiments.stages import Clock, OutOfTime, locked, read_json
 from kster.experiments.systems import System, choose, engine_of
+from kster.smoothing import FitSettings
+from kster.smoothing.bandwidth import LearnedBandwidth
 from kster.smoothing.sweep import Trial
 
 
@@ -159,6 +163,36 @@ def test_a_length_penalty_is_translated_with_and_changes_no_earlier_name(
     assert {1.5, 0.1} in tried  # the last choice: everything before was chosen with one or the other
     assert all(penalties in ({1.5}, {0.1}, {1.5, 0.1}) for penalties in tried)
     assert engine.length_penalty in (1.5, 0.1)
+
+
+def test_a_fit_is_moved_to_where_it_translates_best(
+    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    pipeline = make(taught_marian, data, tmp_path)
+    spec = MemorySpec("koran", (Slice("koran", "train", 20),))
+    fit = pipeline.fit(spec, FitSettings(**scale.fit), (Slice("koran", "dev", 6),))
+    wanted = moved(pipeline, fit, Move(bandwidth=4.0, shift=SHIFT))  # three steps away
+    nearer = [moved(pipeline, fit, Move(bandwidth=width, shift=SHIFT)) for width in (1.0, 2.0)]
+    tried: list[Path] = []
+
+    def bleu(place: Path) -> int:
+        return [fit, *nearer, wanted].index(place) if place in [fit, *nearer, wanted] else -1
+
+    def by_bleu(places: list[Path]) -> Path:
+        tried.extend(places)
+        return max(places, key=bleu)
+
+    best = calibrated(pipeline, fit, by_bleu, steps=4)
+    assert best == wanted
+    assert best.name == f"{fit.name}-bandwidth-x4-weight+0.75-x1"
+    assert tried[0] == fit
+    assert calibrated(pipeline, fit, by_bleu, steps=2) == nearer[1]
+    before, after = pipeline.smoother(fit), pipeline.smoother(best)
+    assert isinstance(before.bandwidth, LearnedBandwidth)
+    assert isinstance(after.bandwidth, LearnedBandwidth)
+    shift = after.bandwidth.affine.bias - before.bandwidth.affine.bias
+    assert shift.item() == pytest.approx(math.log(4.0), abs=1e-5)
+    assert calibrated(pipeline, fit, lambda places: places[0], steps=4) == fit  # nothing better around it
 
 
 def test_what_another_process_is_at_can_be_left_to_it(

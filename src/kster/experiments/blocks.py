@@ -67,7 +67,8 @@ def test_slice(domain: str, scale: Scale) -> Slice:
 
 def domain_setting(domain: str, scale: Scale, *, noisy: bool = False) -> Setting:
     name = domain + NOISY if noisy else domain
-    return Setting(MemorySpec(name, (memory_slice(name, scale),)), (dev_slice(domain),))
+    memory = MemorySpec(name, (memory_slice(name, scale),))
+    return Setting(memory, (dev_slice(domain),), general=(NEWS_DEV,))
 
 
 def mixed_setting(scale: Scale) -> Setting:

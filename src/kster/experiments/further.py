@@ -134,8 +134,9 @@ def lengths(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
             for system in systems
         )
 
-    rows = with_each_penalty(base(), System("Finetuning", "finetuned"), knn(), kster(scale))
-    mixed_rows = with_each_penalty(System("Joint-training", "joint"), knn(), kster(scale))
+    memories = (knn(), kster(scale), replace(kster(scale, "KSTER calibrated"), calibrate=True))
+    rows = with_each_penalty(base(), System("Finetuning", "finetuned"), *memories)
+    mixed_rows = with_each_penalty(System("Joint-training", "joint"), *memories)
     mixed = tuple((f"mixed {name}", test_slice(name, scale)) for name in (GENERAL, *DOMAINS))
     single = by_domain(rows, scale)
     blocks = (*single.blocks, Block(mixed_setting(scale), mixed_rows, mixed))

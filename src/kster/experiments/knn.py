@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from kster.experiments.climbing import climb
 from kster.experiments.scale import Scale
 from kster.smoothing import SmootherSettings
 from kster.smoothing.sweep import Trial
@@ -26,23 +27,15 @@ def tuned(sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
     Before k is chosen and after it climbs, step by step, until no neighbouring setting is better.
     """
     likely = [as_published(trial) for trial in shortlist(sweep(scale.ks), scale.shortlist)]
-    best = _climb(choose([*likely, *map(_widened, likely)]), choose, scale)
+    best = climb(choose([*likely, *map(_widened, likely)]), _around, choose, scale.climbs)
     ks = (*scale.ks, 2 * max(scale.ks))
     best = choose([best, *(replace(best, k=k) for k in ks if k != best.k)])
-    return _climb(best, choose, scale)
+    return climb(best, _around, choose, scale.climbs)
 
 
 def _widened(settings: SmootherSettings) -> SmootherSettings:
     assert settings.bandwidth is not None
     return replace(settings, bandwidth=2.0 * settings.bandwidth)
-
-
-def _climb(best: SmootherSettings, choose: Choose, scale: Scale) -> SmootherSettings:
-    for _ in range(scale.climbs):
-        before, best = best, choose([best, *_around(best)])
-        if best == before:
-            break
-    return best
 
 
 def tuned_with(k: int, sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:

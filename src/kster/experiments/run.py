@@ -121,11 +121,13 @@ def needed_data(name: str, scale: Scale, unseen: tuple[str, ...] = ()) -> list[S
     """The slices an experiment reads (its noisy corpora are made of these)."""
     slices: dict[Slice, None] = {}
     for block in TABLES[name](scale, unseen).blocks if name in TABLES else ():
-        searched = block.setting.searched
+        setting = block.setting
+        calibrated = any(system.calibrate for system in block.systems)
+        dev_sets = (*setting.dev, *(setting.general if calibrated else ()))
         for slice in (
-            *block.setting.memory.slices,
-            *(searched.slices if searched is not None else ()),
-            *(dev.at_most(scale.dev) for dev in block.setting.dev),
+            *setting.memory.slices,
+            *(setting.searched.slices if setting.searched is not None else ()),
+            *(dev.at_most(scale.dev) for dev in dev_sets),
             *(test for _, test in block.tests),
         ):
             slices[slice] = None

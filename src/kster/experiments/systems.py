@@ -12,6 +12,7 @@ from typing import Any, Literal
 from kster.experiments import knn
 from kster.experiments.baselines import train_baseline
 from kster.experiments.bleu import corpus_bleu
+from kster.experiments.calibration import calibrated
 from kster.experiments.data import Slice
 from kster.experiments.engine import LENGTH_PENALTY, Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
@@ -30,6 +31,7 @@ class System:
     k: of kNN-MT, if it may not choose. fixed: kNN-MT with nothing left to choose.
     fit: settings of KSTER to choose from by BLEU on dev.
     from_knn: these begin with the kernel, k, σ and λ of tuned kNN-MT.
+    calibrate: the chosen fit is moved to where it has the highest BLEU on dev and on general text.
     length_penalties: of beam search, to choose from by BLEU on dev when all else has been chosen with each.
     """
 
@@ -39,6 +41,7 @@ class System:
     fixed: SmootherSettings | None = None
     fit: tuple[FitSettings, ...] = ()
     from_knn: bool = False
+    calibrate: bool = False
     length_penalties: tuple[float, ...] = (LENGTH_PENALTY,)
 
 
@@ -47,11 +50,14 @@ class Setting:
     """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides.
 
     searched: a memory that takes the place of the other one when everything has been learned and chosen.
+    general: further dev sets, of general text, which count when a fit is calibrated: it learned from such
+    text, too.
     """
 
     memory: MemorySpec
     dev: tuple[Slice, ...]
     searched: MemorySpec | None = None
+    general: tuple[Slice, ...] = ()
 
 
 def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
@@ -78,7 +84,17 @@ def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale,
         return engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale, penalty))
     start = _start_from_knn(pipeline, system, setting, scale) if system.from_knn else {}
     fits = [pipeline.fit(memory, replace(settings, **start), dev) for settings in system.fit]
-    return choose(pipeline, [engine(memory=memory, smoother=path) for path in fits], dev, scale)
+
+    def best_of(smoothers: list[Path], sets: tuple[Slice, ...] = dev) -> Path:
+        engines = [engine(memory=memory, smoother=path) for path in smoothers]
+        chosen = choose(pipeline, engines, sets, scale).smoother
+        assert isinstance(chosen, Path)
+        return chosen
+
+    best = best_of(fits)
+    if system.calibrate:
+        best = calibrated(pipeline, best, partial(best_of, sets=(*dev, *setting.general)), scale.climbs)
+    return engine(memory=memory, smoother=best)
 
 
 def tune_knn(
