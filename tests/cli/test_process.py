@@ -16,6 +16,11 @@ TMX = """<?xml version="1.0" encoding="UTF-8"?>
 UNIT = '<tu><tuv xml:lang="en-GB"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}</seg></tuv></tu>\n'
 
 
+def heed_interrupts() -> None:
+    """Jobs that a shell runs in the background ignore them, and so would their children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_help_does_not_import_heavy_libraries(environment: dict[str, str]) -> None:
     heavy = ["torch", "transformers", "faiss", "sacrebleu", "numpy", "lxml", "rich"]
     code = (
@@ -54,6 +59,7 @@ def test_the_whole_way_from_files_of_examples_to_translations(
         env=environment,
         text=True,
         encoding="utf-8",
+        preexec_fn=heed_interrupts,
     ) as running:
         assert running.stdin is not None
         assert running.stdout is not None
