@@ -7,7 +7,7 @@ bandwidths and weights are moved together, by three numbers that are chosen by B
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ SHIFT = 0.75  # a step: a λ of 0.5 becomes 0.68 or 0.32
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """See `Smoother.moved`."""
+    """What `Smoother.moved` is told."""
 
     bandwidth: float = 1.0
     shift: float = 0.0
@@ -60,6 +60,5 @@ def moved(pipeline: Pipeline, fit: Path, move: Move) -> Path:
 
 def _make(pipeline: Pipeline, fit: Path, move: Move, directory: Path) -> None:
     part = part_of(directory)
-    fitted = pipeline.smoother(fit)
-    fitted.moved(bandwidth=move.bandwidth, shift=move.shift, sharpness=move.sharpness).save(part)
+    pipeline.smoother(fit).moved(**asdict(move)).save(part)
     part.rename(directory)

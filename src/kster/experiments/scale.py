@@ -21,6 +21,7 @@ class Scale:
     memories of each size up to drawn_up_to, since a few segments may be lucky ones.
     timed: sentences translated to measure speed; repeats: how often.
     contrasts: contrastive examples for each domain.
+    length_penalties: of beam search, in ascending order.
     """
 
     name: str
