@@ -119,3 +119,13 @@ def by_domain(systems: tuple[System, ...], scale: Scale) -> Table:
     )
     general = tuple(f"general with {domain}" for domain in DOMAINS)
     return Table(blocks, {SPECIFIC_AVERAGE: DOMAINS, GENERAL_AVERAGE: general})
+
+
+def by_domain_and_mixed(
+    single: tuple[System, ...], mixed: tuple[System, ...], scale: Scale, baseline: str
+) -> Table:
+    """As `by_domain`, and the same tests with one memory for all."""
+    table = by_domain(single, scale)
+    tests = tuple((f"mixed {name}", test_slice(name, scale)) for name in (GENERAL, *DOMAINS))
+    averages = table.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
+    return Table((*table.blocks, Block(mixed_setting(scale), mixed, tests)), averages, baseline)

@@ -15,12 +15,11 @@ from kster.experiments.blocks import (
     Block,
     Table,
     base,
-    by_domain,
+    by_domain_and_mixed,
     dev_slice,
     domain_setting,
     knn,
     kster,
-    mixed_setting,
     test_slice,
 )
 from kster.experiments.scale import Scale
@@ -140,8 +139,4 @@ def lengths(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     finetuned, joint = System("Finetuning", "finetuned"), System("Joint-training", "joint")
     rows = with_each(penalties, base(), finetuned, knn(), kster(scale)) + calibrated
     mixed_rows = with_each(penalties, joint, knn(), kster(scale)) + calibrated
-    mixed = tuple((f"mixed {name}", test_slice(name, scale)) for name in (GENERAL, *DOMAINS))
-    single = by_domain(rows, scale)
-    blocks = (*single.blocks, Block(mixed_setting(scale), mixed_rows, mixed))
-    averages = single.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
-    return Table(blocks, averages, baseline="kNN-MT α by dev")
+    return by_domain_and_mixed(rows, mixed_rows, scale, baseline="kNN-MT α by dev")

@@ -19,6 +19,7 @@ from kster.experiments.blocks import (
     Table,
     base,
     by_domain,
+    by_domain_and_mixed,
     domain_setting,
     knn,
     kster,
@@ -171,12 +172,7 @@ def kernels(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
         kster(scale, kernel.capitalize(), kernel=kernel, start="tuned")
         for kernel in ("gaussian", "laplacian")
     )
-    scale = scale.for_figures
-    single, mixed = by_domain(systems, scale), _mixed(systems, scale)
-    columns = tuple((f"mixed {name}", test) for name, test in mixed.blocks[0].tests)
-    blocks = (*single.blocks, Block(mixed.blocks[0].setting, systems, columns))
-    averages = single.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
-    return Table(blocks, averages, baseline="Gaussian")
+    return by_domain_and_mixed(systems, systems, scale.for_figures, baseline="Gaussian")
 
 
 TABLES: dict[str, Callable[..., Table]] = {
