@@ -15,6 +15,7 @@ import pytest
 
 from kster.errors import KsterError
 from kster.experiments import pipeline as pipeline_module
+from kster.experiments import systems
 from kster.experiments.__main__ import NOT_FINISHED, main
 from kster.experiments.blocks import NOISY, domain_setting
 from kster.experiments.calibration import SHIFT, Move, calibrated, moved
@@ -136,8 +137,29 @@ def test_the_engine_with_the_best_translations_of_dev_is_chosen(
     candidates = [Engine(), Engine(memory=memory, smoother=helpful)]
     assert choose(pipeline, candidates, [Slice("koran", "dev")], scale) == candidates[1]
     (choice,) = (tmp_path / "choices" / "en-de").iterdir()
-    scores = [candidate["mean"] for candidate in read_json(choice)["candidates"]]
+    scores = [candidate["score"] for candidate in read_json(choice)["candidates"]]
     assert scores[1] > scores[0]
+
+
+def test_general_text_counts_for_less(
+    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLEU of the domain and of general text for each engine, and which of them is chosen."""
+    pipeline, dev, general = make(taught_marian, data, tmp_path), Slice("koran", "dev"), Slice("it", "dev")
+    engines = [Engine(length_penalty=penalty) for penalty in (0.5, 1.0)]
+
+    def chosen(*bleu: tuple[float, float], general: tuple[Slice, ...]) -> int:
+        scores = {
+            engine: dict(zip(("koran", "it"), pair, strict=True))
+            for engine, pair in zip(engines, bleu, strict=True)
+        }
+        monkeypatch.setattr(systems, "_bleu", lambda _, engine, slice: scores[engine][slice.corpus])
+        shutil.rmtree(tmp_path / "choices", ignore_errors=True)
+        return engines.index(choose(pipeline, engines, [dev], scale, general))
+
+    assert chosen((20.0, 30.0), (20.6, 29.0), general=(general,)) == 1
+    assert chosen((20.0, 30.0), (20.4, 29.0), general=(general,)) == 0
+    assert chosen((20.0, 30.0), (20.4, 29.0), general=()) == 1
 
 
 def test_a_length_penalty_is_translated_with_and_changes_no_earlier_name(
@@ -171,8 +193,8 @@ def test_a_fit_is_moved_to_where_it_translates_best(
     pipeline = make(taught_marian, data, tmp_path)
     spec = MemorySpec("koran", (Slice("koran", "train", 20),))
     fit = pipeline.fit(spec, FitSettings(**scale.fit), (Slice("koran", "dev", 6),))
-    wanted = moved(pipeline, fit, Move(bandwidth=4.0, shift=SHIFT))  # three steps away
-    nearer = [moved(pipeline, fit, Move(bandwidth=width, shift=SHIFT)) for width in (1.0, 2.0)]
+    wanted = moved(pipeline, fit, Move(bandwidth=8.0, shift=SHIFT))  # two steps from the nearest start
+    nearer = [moved(pipeline, fit, Move(bandwidth=width, shift=SHIFT)) for width in (2.0, 4.0)]
     tried: list[Path] = []
 
     def bleu(place: Path) -> int:
@@ -184,14 +206,14 @@ def test_a_fit_is_moved_to_where_it_translates_best(
 
     best = calibrated(pipeline, fit, by_bleu, steps=4)
     assert best == wanted
-    assert best.name == f"{fit.name}-bandwidth-x4-weight+0.75-x1"
+    assert best.name == f"{fit.name}-bandwidth-x8-weight+0.75-x1"
     assert tried[0] == fit
-    assert calibrated(pipeline, fit, by_bleu, steps=2) == nearer[1]
+    assert calibrated(pipeline, fit, by_bleu, steps=1) == nearer[1]
     before, after = pipeline.smoother(fit), pipeline.smoother(best)
     assert isinstance(before.bandwidth, LearnedBandwidth)
     assert isinstance(after.bandwidth, LearnedBandwidth)
     shift = after.bandwidth.affine.bias - before.bandwidth.affine.bias
-    assert shift.item() == pytest.approx(math.log(4.0), abs=1e-5)
+    assert shift.item() == pytest.approx(math.log(8.0), abs=1e-5)
     assert calibrated(pipeline, fit, lambda places: places[0], steps=4) == fit  # nothing better around it
 
 

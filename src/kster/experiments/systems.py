@@ -12,7 +12,7 @@ from typing import Any, Literal
 from kster.experiments import knn
 from kster.experiments.baselines import train_baseline
 from kster.experiments.bleu import corpus_bleu
-from kster.experiments.calibration import calibrated
+from kster.experiments.calibration import GENERAL_WEIGHT, calibrated
 from kster.experiments.data import Slice
 from kster.experiments.engine import LENGTH_PENALTY, Engine, MemorySpec
 from kster.experiments.pipeline import Pipeline
@@ -50,8 +50,8 @@ class Setting:
     """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides.
 
     searched: a memory that takes the place of the other one when everything has been learned and chosen.
-    general: further dev sets, of general text, which count when a fit is calibrated: it learned from such
-    text, too.
+    general: further dev sets, of general text, which count a little when a fit is calibrated: it learned
+    from such text, too.
     """
 
     memory: MemorySpec
@@ -85,15 +85,15 @@ def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale,
     start = _start_from_knn(pipeline, system, setting, scale) if system.from_knn else {}
     fits = [pipeline.fit(memory, replace(settings, **start), dev) for settings in system.fit]
 
-    def best_of(smoothers: list[Path], sets: tuple[Slice, ...] = dev) -> Path:
+    def best_of(smoothers: list[Path], general: tuple[Slice, ...] = ()) -> Path:
         engines = [engine(memory=memory, smoother=path) for path in smoothers]
-        chosen = choose(pipeline, engines, sets, scale).smoother
+        chosen = choose(pipeline, engines, dev, scale, general).smoother
         assert isinstance(chosen, Path)
         return chosen
 
     best = best_of(fits)
     if system.calibrate:
-        best = calibrated(pipeline, best, partial(best_of, sets=(*dev, *setting.general)), scale.climbs)
+        best = calibrated(pipeline, best, partial(best_of, general=setting.general), scale.climbs)
     return engine(memory=memory, smoother=best)
 
 
@@ -126,28 +126,45 @@ def _start_from_knn(pipeline: Pipeline, system: System, setting: Setting, scale:
     }
 
 
-def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], scale: Scale) -> Engine:
-    """The engine with the highest mean BLEU over the beginnings of the dev sets; among equals the first."""
+def choose(
+    pipeline: Pipeline,
+    engines: list[Engine],
+    dev: Sequence[Slice],
+    scale: Scale,
+    general: Sequence[Slice] = (),
+) -> Engine:
+    """The engine with the highest BLEU on the beginnings of the dev sets, on average; among equals the first.
+
+    general: dev sets that count for less, see GENERAL_WEIGHT.
+    """
     if len(engines) == 1:
         return engines[0]
     sets = [slice.at_most(scale.dev_decoded) for slice in dev]
-    identity = {"engines": [engine.identity for engine in engines], "dev": [str(slice) for slice in sets]}
+    others = [slice.at_most(scale.dev_decoded) for slice in general]
+    identity: dict[str, Any] = {"engines": [engine.identity for engine in engines], "dev": [*map(str, sets)]}
+    if others:
+        identity["general"] = [GENERAL_WEIGHT, *map(str, others)]
     path = pipeline.out / "choices" / pipeline.direction / f"{digest(identity)}.json"
     chosen = _chosen_before(path, pipeline)
     if chosen is None:
         # Other processes may have the same choice to make: what they are at is left to them, for now.
-        for engine, slice in product(engines, sets):
+        for engine, slice in product(engines, (*sets, *others)):
             pipeline.translate(engine, slice, wait=False)
         candidates: list[dict[str, Any]] = []
         for engine in engines:
-            scores = {str(slice): _bleu(pipeline, engine, slice) for slice in sets}
-            mean = sum(scores.values()) / len(scores)
-            candidates.append({"engine": engine.identity, "bleu": scores, "mean": mean})
-        chosen = max(range(len(engines)), key=lambda i: candidates[i]["mean"])
+            bleu = {str(slice): _bleu(pipeline, engine, slice) for slice in (*sets, *others)}
+            score = _mean(bleu, sets) + (GENERAL_WEIGHT * _mean(bleu, others) if others else 0.0)
+            candidates.append({"engine": engine.identity, "bleu": bleu, "score": score})
+        chosen = max(range(len(engines)), key=lambda i: candidates[i]["score"])
         fingerprint = pipeline.base.fingerprint
         write_json(path, {"chosen": chosen, "fingerprint": fingerprint, "candidates": candidates})
-        pipeline.say(f"chose {chosen + 1} of {len(engines)}: {candidates[chosen]['mean']:.2f} BLEU on dev")
+        best = _mean(candidates[chosen]["bleu"], sets)
+        pipeline.say(f"chose {chosen + 1} of {len(engines)}: {best:.2f} BLEU on dev")
     return engines[chosen]
+
+
+def _mean(bleu: dict[str, float], sets: Sequence[Slice]) -> float:
+    return sum(bleu[str(slice)] for slice in sets) / len(sets)
 
 
 def _chosen_before(path: Path, pipeline: Pipeline) -> int | None:
