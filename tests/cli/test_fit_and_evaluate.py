@@ -75,6 +75,20 @@ def test_fit_for_people_and_by_the_papers_recipe(kster: Call, memory: Path) -> N
     )
 
 
+def test_a_fit_says_whether_a_learned_distance_was_better(kster: Call, memory: Path) -> None:
+    said = {
+        True: "distance +learned \\(4 rows\\)",
+        False: "distance +plain; a learned one made the development text no more likely",
+    }
+    fitting = ("fit", memory, "--metric", 4, "--steps", 5, "--k", 4)
+    report = json.loads(kster(*fitting, "--json").out)
+    assert report["settings"]["metric"] == 4
+    assert re.search(said[report["metric"] > 0], kster(*fitting).out)
+    assert kster("translate", "--memory", memory, stdin=PAIRS[4][0]).out == PAIRS[4][1] + "\n"
+    assert "distance" not in kster("fit", memory, "--steps", 5, "--k", 4).out
+    assert kster("fit", memory, "--metric", -1).is_mistake("metric is -1; accepted: at least 0")
+
+
 def test_tune_saves_what_knn_uses(kster: Call, memory: Path, parallel: tuple[Path, Path]) -> None:
     done = kster("tune", memory, "--dev-source", parallel[0], "--dev-target", parallel[1], "--json")
     best = json.loads(done.out)["best"]

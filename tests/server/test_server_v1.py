@@ -132,7 +132,9 @@ def test_a_fit_shows_its_curve_while_it_runs(server: RunningServer, memory: int)
     rows = "\n".join(f"{s} {n}\t{t} {n}" for n in range(4) for s, t in zip(ENGLISH, GERMAN, strict=True))
     upload = {"file": ("more.tsv", f"source\ttarget\n{rows}".encode())}
     server.finished(server.http.post(f"/v1/memories/{memory}/import", files=upload).json())
-    answer = server.http.post(f"/v1/memories/{memory}/fit", json={"steps": 60, "max_tokens": 2000})
+    answer = server.http.post(
+        f"/v1/memories/{memory}/fit", json={"steps": 60, "max_tokens": 2000, "metric": 4}
+    )
     assert answer.status_code == 202, answer.text
     seen = []
     with server.http.stream("GET", f"/v1/jobs/{answer.json()['id']}/events") as events:
@@ -148,7 +150,9 @@ def test_a_fit_shows_its_curve_while_it_runs(server: RunningServer, memory: int)
     assert server.http.get(f"/v1/memories/{memory}").json()["pairs"][0]["fitted"] is True
     assert translate(server, ENGLISH[0], memories=[memory])["smoother"] == "memory"
     fit = server.http.get(f"/v1/memories/{memory}/fit").json()
-    assert (fit["dev"], fit["curve"]) == (last["result"]["dev"], last["result"]["curve"])
+    for name in ("dev", "curve", "metric"):
+        assert fit[name] == last["result"][name]
+    assert "measuring" in {event["phase"] for event in seen}
     assert 0 < fit["mixing_weight"] < 1
     assert (fit["since"]["added"], fit["since"]["removed"]) == (0, 0)
     jobs = server.http.get(f"/v1/memories/{memory}/jobs").json()
@@ -164,6 +168,7 @@ def test_a_mistaken_fit_is_refused_at_once(server: RunningServer, memory: int) -
     answer = server.http.post(f"/v1/memories/{memory}/fit", json={"kernel": "round"})
     assert answer.status_code == 400
     assert "laplacian" in answer.json()["error"]
+    assert server.http.post(f"/v1/memories/{memory}/fit", json={"metric": -1}).status_code in (400, 422)
 
 
 def test_memories_are_renamed_switched_off_and_deleted(server: RunningServer, memory: int) -> None:

@@ -96,6 +96,13 @@ def fit(
             help="Words of the memory to learn from, at most.", show_default="60,000, on a GPU 1,000,000"
         ),
     ] = None,
+    metric: Annotated[
+        int | None,
+        typer.Option(
+            help="Learn a measure of distance with so many rows, too (128, say), and keep it if it helps.",
+            show_default="0, none",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(show_default="1")] = None,
     model: Model = None,
     device: Device = "auto",
@@ -108,6 +115,7 @@ def fit(
     """
     from kster.smoothing import FitSettings
     from kster.smoothing import fit as fit_smoother
+    from kster.smoothing.metric_fit import steps_of
 
     given: dict[str, Any] = {
         name: value
@@ -127,6 +135,7 @@ def fit(
             "learning_rate": learning_rate,
             "patience": patience,
             "max_tokens": max_tokens,
+            "metric": metric,
             "seed": seed,
         }.items()
         if value is not None
@@ -134,7 +143,11 @@ def fit(
     settings = FitSettings.paper(**given) if paper else FitSettings(**given)
     dev = _pairs("dev", dev_source, dev_target)
     general = _pairs("general", general_source, general_target)
-    jobs = {"caching": ("words", None), "fitting": ("steps", settings.steps)}
+    jobs = {
+        "caching": ("words", None),
+        "fitting": ("steps", settings.steps),
+        "measuring": ("steps", steps_of(settings)),
+    }
     with open_with_model(directory, model, device) as memory, progress_bars(jobs) as show:
         report = fit_smoother(
             memory.model,
@@ -225,6 +238,12 @@ def _readable(
     return kept
 
 
+def _distance(report: FitReport) -> str:
+    if report.metric:
+        return f"learned ({report.metric} rows)"
+    return "plain; a learned one made the development text no more likely"
+
+
 def _fit_summary(directory: Path, report: FitReport) -> str:
     learned = f"{report.train_tokens:,} words of {report.train_segments:,} segments"
     if report.general_tokens:
@@ -242,6 +261,7 @@ def _fit_summary(directory: Path, report: FitReport) -> str:
                 )
                 for name, result in losses
             ),
+            *([("distance", _distance(report))] if report.settings.get("metric") else []),
             ("mixing weight λ", _spread(report.mixing_weight.mean, lambdas)),
             ("bandwidth σ", _spread(report.bandwidth.mean, sigmas)),
             ("took", f"{report.seconds.get('total', 0.0):.0f} s"),

@@ -100,6 +100,10 @@ def kster(scale: Scale, name: str = "KSTER", **changes: Any) -> System:
     return System(name, "kster", fit=(FitSettings(**(scale.fit | changes)),))
 
 
+def kster_with_learned_distance(scale: Scale) -> System:
+    return kster(scale, "KSTER, learned distance", metric=128)
+
+
 def kster_as_published(scale: Scale) -> System:
     return System("KSTER, paper's recipe", "kster", fit=(FitSettings.paper(**scale.fit),))
 

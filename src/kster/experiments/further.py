@@ -20,6 +20,7 @@ from kster.experiments.blocks import (
     domain_setting,
     knn,
     kster,
+    kster_with_learned_distance,
     test_slice,
 )
 from kster.experiments.scale import Scale
@@ -123,7 +124,8 @@ def part_of_it(every: int, test: str) -> str:
 def lengths(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     """The length penalty of beam search: memories make translations shorter, some more than others.
 
-    Fits are calibrated with the middle penalties only, since that takes as long as all else.
+    Fits are calibrated with the middle penalties only, since that takes as long as all else; the largest
+    suits hardly any memory.
     """
 
     def with_each(penalties: tuple[float, ...], *systems: System) -> tuple[System, ...]:
@@ -136,7 +138,8 @@ def lengths(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
 
     penalties = scale.length_penalties
     calibrated = with_each(penalties[1:3], replace(kster(scale, "KSTER calibrated"), calibrate=True))
+    learned = with_each(penalties[:3], kster_with_learned_distance(scale))
     finetuned, joint = System("Finetuning", "finetuned"), System("Joint-training", "joint")
-    rows = with_each(penalties, base(), finetuned, knn(), kster(scale)) + calibrated
-    mixed_rows = with_each(penalties, joint, knn(), kster(scale)) + calibrated
+    rows = with_each(penalties, base(), finetuned, knn(), kster(scale)) + calibrated + learned
+    mixed_rows = with_each(penalties, joint, knn(), kster(scale)) + calibrated + learned
     return by_domain_and_mixed(rows, mixed_rows, scale, baseline="kNN-MT α by dev")

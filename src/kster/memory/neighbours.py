@@ -57,9 +57,16 @@ class Neighbours:
         distances = torch.cat([part.distances for part in parts], 1)
         values = torch.cat([part.values for part in parts], 1)
         keys = torch.cat([part.keys for part in parts], 1)
-        order = nearest_first(distances, ids)[:, :k]  # (n, k)
-        return cls(
-            distances.gather(1, order), values.gather(1, order), ids.gather(1, order), take(keys, order)
+        return cls(distances, values, ids, keys).measured(distances, k)
+
+    def measured(self, distances: Tensor, k: int) -> Neighbours:
+        """The k nearest by these distances, (n, c)."""
+        order = nearest_first(distances, self.ids)[:, :k]  # (n, k)
+        return Neighbours(
+            distances.gather(1, order),
+            self.values.gather(1, order),
+            self.ids.gather(1, order),
+            take(self.keys, order),
         )
 
 

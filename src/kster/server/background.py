@@ -14,6 +14,7 @@ from kster.formats import Pair, Rejection, read_pairs
 from kster.server.access import LOCAL
 from kster.server.jobs import Job
 from kster.smoothing import FitSettings, fit
+from kster.smoothing.metric_fit import steps_of
 from kster.smoothing.optimisation import CurvePoint
 
 if TYPE_CHECKING:
@@ -74,10 +75,11 @@ def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
     if memory is None:
         raise KsterError(f"memory {job.memory} has no examples for {served.pair} yet; add some, then fit it")
     settings = FitSettings(**job.request.get("settings", {}))
+    totals = {"fitting": settings.steps, "measuring": steps_of(settings)}
     job.points.clear()
 
     def on_progress(phase: str, done: int) -> None:
-        engine.jobs.report(job, phase, done, settings.steps if phase == "fitting" else None)
+        engine.jobs.report(job, phase, done, totals.get(phase))
 
     def on_point(point: CurvePoint) -> None:
         job.points.append(asdict(point))
@@ -89,6 +91,7 @@ def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
         "dev": asdict(report.dev),
         "train_tokens": report.train_tokens,
         "train_segments": report.train_segments,
+        "metric": report.metric,
         "seconds": report.seconds,
         "curve": [asdict(point) for point in report.curve],
     }

@@ -28,6 +28,7 @@ FIT_REPORT = (
     "train_tokens",
     "train_segments",
     "memory_entries",
+    "metric",
     "seconds",
     "curve",
     "finished",
@@ -46,6 +47,7 @@ class FitRequest(BaseModel):
     steps: int | None = Field(None, ge=1, le=100_000)
     max_tokens: int | None = Field(None, ge=1)
     learning_rate: float | None = Field(None, gt=0)
+    metric: int | None = Field(None, ge=0)
     seed: int | None = None
 
 

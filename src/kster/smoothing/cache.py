@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,4 +133,18 @@ class Examples:
             values=values,
             found=found,
             base=base,
+        )
+
+    def nearest(self, distances: Tensor, k: int) -> Examples:
+        """The k nearest by other distances. distances: (n, c)."""
+        distances = distances.masked_fill(~self.found, torch.inf)
+        order = distances.detach().argsort(dim=-1, stable=True)[:, :k]  # (n, k)
+        at_values = self.base.log_probs_at_values.gather(-1, order)
+        return Examples(
+            queries=self.queries,
+            ids=self.ids.gather(-1, order),
+            distances=distances.gather(-1, order),
+            values=self.values.gather(-1, order),
+            found=self.found.gather(-1, order),
+            base=replace(self.base, log_probs_at_values=at_values),
         )

@@ -113,7 +113,7 @@ def fit_default(
     judged = [joined("domain", "judged"), joined("general", "judged")]
     smoother = start_smoother(model, train[0].cache, settings.fit)
     run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
-    run.run(None if on_point is None else lambda _, point: on_point(point))
+    run.run(on_point)
     smoother.save(directory)
     results = []
     for x in looked_up:

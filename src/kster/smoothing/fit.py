@@ -24,6 +24,7 @@ from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory, require_readable
+from kster.smoothing.metric_fit import learn_metric
 from kster.smoothing.optimisation import (
     CurvePoint,
     Evaluation,
@@ -49,7 +50,8 @@ DEV_HELD_OUT = 4  # one of so many development pairs, when the others are learne
 
 Pairs = Sequence[tuple[str, str]]
 Progress = Callable[[str, int], None]
-"""Called with what is being done ("caching" or "fitting") and how many tokens or steps are done."""
+"""Called with what is being done ("caching", "fitting" or "measuring": learning a metric) and how many tokens
+or steps are done."""
 
 
 def over_fetch(k: int) -> int:
@@ -118,14 +120,19 @@ def fit(
     smoother = start_smoother(model, train[0].cache, settings)
     run = Optimisation(smoother, train, judged, settings, model.vocabulary_size, device)
 
-    def on_look(step: int, point: CurvePoint) -> None:
+    def look(what: str, point: CurvePoint, before: int = 0) -> None:
         if progress is not None:
-            progress("fitting", step)
+            progress(what, point.step - before)
         if on_point is not None:
             on_point(point)
 
-    curve = run.run(on_look)
+    curve = run.run(lambda point: look("fitting", point))
     fitted = time.monotonic()
+    if settings.metric:
+        steps = curve[-1].step
+        smoother, further = learn_metric(run, steps, lambda point: look("measuring", point, steps))
+        curve += further
+    measured = time.monotonic()
 
     evaluations = [evaluate(smoother, source, device) for source in judged]
     tuned = [_tuned_knn(source.cache, device) for source in judged]
@@ -153,10 +160,12 @@ def fit(
         knn=tuned[0],
         bandwidth=Distribution.of(evaluations[0].bandwidth),
         mixing_weight=Distribution.of(evaluations[0].mixing_weight, 0.0, 1.0),
+        metric=smoother.settings.metric,
         curve=curve,
         seconds={
             "caching": round(cached - began, 2),
             "fitting": round(fitted - cached, 2),
+            "measuring": round(measured - fitted, 2),
             "total": round(time.monotonic() - began, 2),
         },
     )

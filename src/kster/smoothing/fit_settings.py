@@ -37,6 +37,8 @@ class FitSettings:
     general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
     dev_share: the share taken from the development pairs, when there are several. They are what the memory
         will be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
+    metric: how many rows a learned measure of distance may have (`metric.py`), which is then learned after
+        all else and kept if it makes the development tokens more likely; 0 for none.
     """
 
     kernel: Kernel = "laplacian"
@@ -60,6 +62,7 @@ class FitSettings:
     max_tokens: int | None = None
     general_share: float = 0.3
     dev_share: float = 0.0
+    metric: int = 0
     seed: int = 1
 
     @classmethod
@@ -99,6 +102,8 @@ class FitSettings:
         for name in ("steps", "batch_tokens", "evaluate_every", "patience"):
             if getattr(self, name) < 1:
                 raise KsterError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
+        if self.metric < 0:
+            raise KsterError(f"Fit setting metric is {self.metric!r}; accepted: at least 0.")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise KsterError(f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null.")
         if not 0.0 < self.learning_rate < float("inf"):
@@ -123,10 +128,10 @@ class FitSettings:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All settings; σ and λ to begin at only where they are given."""
-        optional = {"bandwidth": self.bandwidth, "mixing_weight": self.mixing_weight}
-        left_out = {name for name, value in optional.items() if value is None}
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in left_out}
+        """All settings; σ and λ to begin at, and a metric, only where they are given."""
+        unset = {"bandwidth": None, "mixing_weight": None, "metric": 0}
+        settings = dataclasses.asdict(self)
+        return {name: value for name, value in settings.items() if name not in unset or value != unset[name]}
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -42,12 +42,21 @@ class KeyTable:
         table._keys = keys.to(device) if device.type == "cuda" else keys.float()
         return table
 
+    def gather(self, ids: Tensor) -> Tensor:
+        """(n, k, d) the keys themselves. ids: (n, k) entry ids, any where the key does not matter."""
+        if self._keys is None:
+            return self.entries.keys_of(ids.cpu()).to(self.device)
+        return self._keys[self._rows(ids)]
+
     def pool(self, ids: Tensor, weights: Tensor) -> Tensor:
         """Σⱼ weightsⱼ kⱼ, (n, d). ids: (n, k) entry ids, any where the weight is 0; weights: (n, k)."""
         if self._keys is None:
             keys = self.entries.keys_of(ids.cpu()).to(self.device)  # (n, k, d)
             return torch.bmm(weights.unsqueeze(1), keys.float()).squeeze(1)
-        rows = torch.searchsorted(self._ids, ids).clamp_max(len(self._ids) - 1)  # (n, k)
+        rows = self._rows(ids)  # (n, k)
         if self._keys.dtype == torch.float32:
             return F.embedding_bag(rows, self._keys, per_sample_weights=weights, mode="sum")
         return torch.bmm(weights.unsqueeze(1), self._keys[rows].float()).squeeze(1)
+
+    def _rows(self, ids: Tensor) -> Tensor:
+        return torch.searchsorted(self._ids, ids).clamp_max(len(self._ids) - 1)

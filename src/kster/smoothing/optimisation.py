@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from kster.smoothing.loss import gold_log_probs, token_losses
 from kster.smoothing.smoother import Smoother, Smoothing
 
 EVALUATION_TOKENS = 8192  # tokens evaluated at once
+METRIC_PACE = 0.01  # a step of W, relative to its numbers
 
 
 @dataclass(slots=True)
@@ -54,6 +56,15 @@ def neighbours_without_own(cache: FitCache) -> Tensor:
     return (cache.ids >= 0) & ~cache.related
 
 
+def choose_examples(smoother: Smoother, part: FitCache, seen: Tensor, table: KeyTable) -> Examples:
+    """What the smoother would be given to decide by. seen: (n, K) bool, the neighbours that may be used."""
+    examples = Examples.choose(part, *first_k(seen, smoother.settings.candidates))
+    if smoother.metric is None:
+        return examples
+    distances = smoother.metric(examples.queries, table.gather(examples.ids))  # (n, c)
+    return examples.nearest(distances, smoother.k)
+
+
 def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> Smoothing:
     """The smoother's decision for a batch; its keys are pooled from the table."""
     return smoother.smooth(
@@ -74,7 +85,7 @@ def evaluate(smoother: Smoother, source: Source, device: torch.device) -> Evalua
     bandwidths, weights = [], []
     for rows in torch.arange(len(source.cache)).split(EVALUATION_TOKENS):
         part = source.cache.take(rows, device)
-        examples = Examples.choose(part, *first_k(neighbours_without_own(part), smoother.k))
+        examples = choose_examples(smoother, part, neighbours_without_own(part), source.table)
         smoothing = smooth_examples(smoother, examples, source.table)
         total -= float(gold_log_probs(examples.base, examples.values, smoothing).double().sum())
         bandwidths.append(smoothing.bandwidth.cpu())
@@ -117,10 +128,10 @@ class Optimisation:
         self.generator = torch.Generator().manual_seed(settings.seed)  # on the CPU: the same on every device
         self.streams = [_Shuffled(len(source.cache), self.generator) for source in sources]
 
-    def run(self, progress: Callable[[int, CurvePoint], None] | None = None) -> list[CurvePoint]:
+    def run(self, progress: Callable[[CurvePoint], None] | None = None) -> list[CurvePoint]:
         """Train; the smoother ends with its best weights. The first point of the curve is before any step."""
         settings = self.settings
-        adam = torch.optim.Adam(self.smoother.parameters(), lr=settings.learning_rate)
+        adam = torch.optim.Adam(self._parameters(), lr=settings.learning_rate)
         decay = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, total_iters=settings.steps)
         curve = [CurvePoint(0, None, self.dev_nll())]
         best, best_weights = curve[0], copy.deepcopy(self.smoother.state_dict())
@@ -137,7 +148,7 @@ class Optimisation:
             curve.append(CurvePoint(step, float(torch.stack(losses).mean()), self.dev_nll()))
             losses.clear()
             if progress is not None:
-                progress(step, curve[-1])
+                progress(curve[-1])
             if curve[-1].dev_nll < best.dev_nll:
                 best, best_weights = curve[-1], copy.deepcopy(self.smoother.state_dict())
             elif step - best.step >= settings.patience * settings.evaluate_every:
@@ -145,6 +156,17 @@ class Optimisation:
         self.smoother.load_state_dict(best_weights)
         self.smoother.eval()
         return curve
+
+    def _parameters(self) -> list[dict[str, Any]]:
+        """The networks', and W's, whose numbers have another size."""
+        metric = self.smoother.metric
+        if metric is None:
+            return [{"params": list(self.smoother.parameters())}]
+        pace = METRIC_PACE * float(metric.weight.detach().abs().mean())
+        return [
+            {"params": [p for p in self.smoother.parameters() if p is not metric.weight]},
+            {"params": [metric.weight], "lr": pace},
+        ]
 
     def dev_nll(self) -> float:
         """The mean over the development sources, each counting the same, whatever its size."""
@@ -162,7 +184,7 @@ class Optimisation:
             external = part.segment_ids == EXTERNAL  # its nearest neighbour is not itself: keep that one
             seen = drop(part.ids >= 0, part.related, kept.to(self.device) | external, settings.dropout)
             seen &= ~(part.related & external.unsqueeze(-1))
-            examples = Examples.choose(part, *first_k(seen, settings.k))
+            examples = choose_examples(self.smoother, part, seen, source.table)
             losses.append(
                 token_losses(
                     examples.base,

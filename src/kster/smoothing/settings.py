@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from kster.errors import KsterError
 from kster.limits import LARGEST_K
 from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
+from kster.smoothing.metric import CANDIDATES
 
 Features = Literal["paper", "confidence"]
 FEATURES: tuple[Features, ...] = get_args(Features)
@@ -22,7 +23,7 @@ class SmootherSettings:
     """The defaults are the paper's. kNN-MT is `learn_bandwidth=False, learn_weight=False`.
 
     kernel: "gaussian" or "laplacian".
-    k: how many neighbours to search for.
+    k: how many neighbours to use.
     dimension: d, the length of a key; needed when something is learned.
     learn_bandwidth, learn_weight: learned networks (section 3) or fixed numbers.
     bandwidth: the fixed σ, or where a learned σ starts. None: 100 (Gaussian) or 10 (Laplacian).
@@ -31,6 +32,7 @@ class SmootherSettings:
     relative: the fixed σ is in units of ‖q‖² (Gaussian) or ‖q‖ (Laplacian).
     gate: a fixed λ fades as exp(−d₁² / (gate · ‖q‖²)); None: it does not.
     exact_match: how much to believe a context the memory holds exactly; None: no rule (`exact_match.py`).
+    metric: how many rows W has when distances are ‖W (q − k)‖ (`metric.py`); 0: they are ‖q − k‖.
     exact_tolerance: what counts as exact, as a fraction of ‖q‖²: 2·10⁻⁴ is a distance of 1.4 % of the query's
         length, above the rounding of half-precision states, below the distance of different contexts.
     """
@@ -47,6 +49,7 @@ class SmootherSettings:
     gate: float | None = None
     exact_match: float | None = None
     exact_tolerance: float = 2e-4
+    metric: int = 0
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, KERNELS)
@@ -81,6 +84,9 @@ class SmootherSettings:
             f"a number above 0 and up to {LARGEST_SHARE}, or null",
         )
         _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
+        _check(_is_int(self.metric) and self.metric >= 0, "metric", self.metric, "a whole number from 0")
+        if self.metric and self.dimension is None:
+            raise KsterError("Smoother setting metric needs dimension, the length of the model's keys.")
         if self.relative and self.learn_bandwidth:
             raise KsterError(
                 "Smoother setting relative applies to a fixed bandwidth only; learn_bandwidth is on."
@@ -96,12 +102,19 @@ class SmootherSettings:
         return self.learn_bandwidth or self.learn_weight
 
     @property
+    def candidates(self) -> int:
+        """How many neighbours to search for, to use k of them."""
+        return CANDIDATES * self.k if self.metric else self.k
+
+    @property
     def initial_bandwidth(self) -> float:
         """The fixed σ, or where a learned σ starts."""
         return INITIAL_BANDWIDTH[self.kernel] if self.bandwidth is None else self.bandwidth
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """All settings; a metric only where there is one."""
+        settings = dataclasses.asdict(self)
+        return settings if self.metric else {k: v for k, v in settings.items() if k != "metric"}
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> SmootherSettings:

@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import safetensors.torch
 import torch
@@ -34,6 +34,7 @@ from kster.smoothing.example_distribution import first_of_its_value, log_example
 from kster.smoothing.files import write_atomically
 from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import log_kernel, normalise
+from kster.smoothing.metric import Metric
 from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight
 from kster.smoothing.settings import SmootherSettings
 
@@ -45,6 +46,13 @@ WEIGHTS_FILE = "smoother.safetensors"  # where `smoother.json` names no other
 WEIGHTS_PATTERN = "smoother-*.safetensors"
 WEIGHTS_KEY = "weights"  # in `smoother.json`, beside the settings: the name of the weights' file
 LOAD_ATTEMPTS = 3  # a save in another process may remove the weights between reading one file and the other
+
+
+class Searchable(Protocol):
+    """A memory, several, or an index."""
+
+    def search(self, queries: Tensor, k: int) -> Neighbours: ...
+
 
 KeyPool = Callable[[Tensor], Tensor]
 """Weights (n, k) → Σⱼ weightsⱼ kⱼ, (n, d): lets a fit pool keys without gathering (n, k, d) of them."""
@@ -88,12 +96,18 @@ class Smoother(nn.Module):
             self.mixing_weight = LearnedMixingWeight(dimension, settings.mixing_weight, extra)
         else:
             self.mixing_weight = FixedMixingWeight(settings.mixing_weight, settings.gate)
+        self.metric = Metric(dimension, settings.metric) if settings.metric else None
         self.exact_match = exact_match_rule(settings.exact_match, settings.exact_tolerance)
 
     @property
     def k(self) -> int:
-        """How many neighbours to search for."""
+        """How many neighbours `forward` weighs."""
         return self.settings.k
+
+    def neighbours(self, memory: Searchable, queries: Tensor) -> Neighbours:
+        """What `forward` is given: the k nearest by the smoother's own measure. queries: (n, d)."""
+        found = memory.search(queries, self.settings.candidates)
+        return found if self.metric is None else self.metric.nearest(queries, found, self.k)
 
     @property
     def needs_base_log_probs(self) -> bool:
@@ -109,7 +123,7 @@ class Smoother(nn.Module):
     ) -> Smoothing:
         """Weigh the neighbours of each query and decide how much to believe them.
 
-        queries: (n, d), any floating type; neighbours: (n, k), as `Memory.search` returns them;
+        queries: (n, d), any floating type; neighbours: (n, k), as the method above returns them;
         base_log_probs_at_values: (n, k) log p_m of the neighbours' values, and base_max_log_prob: (n,)
         log p_m of the most probable token, both needed only if `needs_base_log_probs`.
         """

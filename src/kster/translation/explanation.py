@@ -115,7 +115,7 @@ def smooth_forced(
     """Look up every state of forced sentences; also returns log p of their tokens, (n,)."""
     device = model.device
     queries, gold = forced.keys.to(device), forced.tokens.to(device).long()
-    neighbours = memory.search(queries, smoother.k)
+    neighbours = smoother.neighbours(memory, queries)
     hidden, normaliser = forced.hidden.to(device), forced.log_normaliser.to(device)
     at_values = model.output_log_probs(hidden, neighbours.values, normaliser)  # (n, k)
     smoothing = smoother(queries, neighbours, at_values, forced.max_log_prob.to(device))

@@ -61,7 +61,7 @@ class SmoothedPredictor:
 
     def __call__(self, queries: Tensor, logits: Tensor) -> Tensor:
         base = base_predictor(queries, logits)  # (rows, V)
-        neighbours = self.memory.search(queries, self.smoother.k)
+        neighbours = self.smoother.neighbours(self.memory, queries)
         at_values = base.gather(-1, neighbours.values)  # (rows, k)
         favourite = base.amax(dim=-1) if self.smoother.needs_base_log_probs else None
         smoothing = self.smoother(queries, neighbours, at_values, favourite)

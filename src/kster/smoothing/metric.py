@@ -1,0 +1,58 @@
+"""How far apart two states are, learned (not in the paper):
+
+    d(q, k)²  =  c² ‖q − k‖²  +  ‖W (q − k)‖²
+
+In a plain distance every direction counts the same, whether or not it tells what comes next in the text that
+a memory is made of. W stretches those that do. The index goes on searching by the plain distance; of the
+candidates it finds, the nearest by this one are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from kster.memory import Neighbours
+
+CANDIDATES = 2  # for each neighbour that is used
+NOT_ZERO = 1e-9  # of squared distances: at 0 a root has no slope
+START = 0.5  # the share of W in a squared distance, to begin with
+
+
+class Metric(nn.Module):
+    """c and W, (rank, d). Starts as the plain distance, see `begin`."""
+
+    def __init__(self, dimension: int, rank: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))  # c
+        self.weight = nn.Parameter(torch.zeros(min(rank, dimension), dimension))  # W
+
+    @torch.no_grad()
+    def begin(self, differences: Tensor) -> None:
+        """Let W have a say without changing much: the directions in which q and k differ most.
+
+        differences: (n, d) float32, q − k of neighbours.
+        """
+        _, directions = torch.linalg.eigh(differences.T @ differences)  # ascending
+        weight = directions.T[-len(self.weight) :]
+        plain, ours = differences.square().sum(), (differences @ weight.T).square().sum()
+        self.weight.copy_(weight * (START * plain / ours.clamp_min(1e-6)).sqrt())
+        self.scale.fill_((1.0 - START) ** 0.5)
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """(n, c) distances. queries: (n, d); keys: (n, c, d).
+
+        The difference is taken before it is projected: what is equal stays equal.
+        """
+        differences = queries.float().unsqueeze(1) - keys.float()  # (n, c, d)
+        plain = differences.square().sum(-1)
+        squared = self.scale.square() * plain + (differences @ self.weight.T).square().sum(-1)
+        return squared.clamp_min(NOT_ZERO).sqrt()
+
+    def nearest(self, queries: Tensor, candidates: Neighbours, k: int) -> Neighbours:
+        """The k nearest of the candidates, with their distances by this measure."""
+        distances = self(queries, candidates.keys).masked_fill(candidates.ids < 0, torch.inf)  # (n, c)
+        return candidates.measured(distances, k)
