@@ -15,6 +15,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -52,7 +53,11 @@ class Bench:
         )
         self.smoothers = {
             name: Smoother(settings).eval().to(self.model.device)
-            for name, settings in {"knn": fixed, "kster": learned}.items()
+            for name, settings in {
+                "knn": fixed,
+                "kster": learned,
+                "kster, learned distance": replace(learned, metric=128),
+            }.items()
         }
 
     @property
@@ -160,7 +165,7 @@ def memories(options: argparse.Namespace, model: BaseModel, directory: Path) -> 
 
 def show(best: dict[str, float], base: float, lines: int) -> None:
     for name, seconds in best.items():
-        print(f"{name:22} {seconds:8.2f} s {lines / seconds:9.1f} sentences/s {seconds / base:7.2f} × base")
+        print(f"{name:24} {seconds:8.2f} s {lines / seconds:9.1f} sentences/s {seconds / base:7.2f} × base")
 
 
 def main() -> None:
