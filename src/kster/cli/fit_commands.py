@@ -99,7 +99,7 @@ def fit(
     metric: Annotated[
         int | None,
         typer.Option(
-            help="Learn a measure of distance with so many rows, too (128, say), and keep it if it helps.",
+            help="Learn a distance, too, by a matrix of so many rows (128, say); kept if it helps.",
             show_default="0, none",
         ),
     ] = None,

@@ -250,7 +250,8 @@ def _fit_status(found: MemoryInfo) -> str:
     if not found.fitted:
         return "no (used with its model's default smoother, or safe kNN-MT)"
     kernel = ((found.fit or {}).get("settings") or {}).get("kernel")
-    how = f" ({kernel} kernel)" if kernel else ""
+    learned = ", learned distance" if (found.fit or {}).get("metric") else ""
+    how = f" ({kernel} kernel{learned})" if kernel else ""
     since = found.since_fit
     if since is None:
         return f"yes{how}"

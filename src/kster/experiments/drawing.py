@@ -69,12 +69,19 @@ def k(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: P
 
 
 def lengths(section: Section, scored: ScoredTable | None, result: dict[str, Any], _: Path, __: Path) -> None:
-    """A memory for each domain, or one for all: domain quality over the length penalty."""
+    """A memory for each domain, and one for all: domain quality over the length penalty.
+
+    The base model, which has no memory, is far below everything else and would flatten it.
+    """
     assert scored is not None
-    columns = {"average specific": "each domain", "average mixed specific": "mixed"}
-    title = f"Length penalty, {section.direction}"
-    curves = _over(scored, "α", columns)
-    section.figures["lengths"] = plots.lines(title, curves, "length penalty α", "average domain BLEU")
+    for column, name, kind in (
+        ("average specific", "lengths", "a memory for each domain"),
+        ("average mixed specific", "lengths-mixed", "a mixed memory"),
+    ):
+        curves = _over(scored, "α", {column: ""})
+        curves.pop("Base", None)
+        title = f"Length penalty, {kind}, {section.direction}"
+        section.figures[name] = plots.lines(title, curves, "length penalty α", "average domain BLEU")
 
 
 def _over(
@@ -90,7 +97,7 @@ def _over(
         method, number = row.split(f" {sign}=")
         value = scored.bleu(row, column)
         if value is not None:
-            xs, ys = curves.setdefault(f"{method}, {short}", ([], []))
+            xs, ys = curves.setdefault(f"{method}, {short}" if short else method, ([], []))
             xs.append(float(number))
             ys.append(value)
     return curves

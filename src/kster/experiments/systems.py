@@ -50,7 +50,7 @@ class Setting:
     """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides.
 
     searched: a memory that takes the place of the other one when everything has been learned and chosen.
-    general: further dev sets, of general text, which count a little when a fit is calibrated: it learned
+    general: further dev sets, of general text, which count for less when a fit is calibrated: it learned
     from such text, too.
     """
 

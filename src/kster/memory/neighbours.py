@@ -16,7 +16,7 @@ class Neighbours:
     Of entries at the same distance the newest comes first: ids grow with time, and what was said last counts.
     """
 
-    distances: Tensor  # (n, k) float32, L2 (not squared); inf where nothing was found
+    distances: Tensor  # (n, k) float32, L2 (not squared) or learned; inf where nothing was found
     values: Tensor  # (n, k) int64, the token that followed; 0 where nothing was found
     ids: Tensor  # (n, k) int64, entry ids; -1 where nothing was found
     keys: Tensor  # (n, k, d) float16; zeros where nothing was found

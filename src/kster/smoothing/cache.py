@@ -114,6 +114,7 @@ class Examples:
     values: Tensor  # (n, k) int64
     found: Tensor  # (n, k) bool
     base: BasePrediction
+    plain: Tensor | None = None  # (n, k) float32, where distances are learned
 
     @classmethod
     def choose(cls, cache: FitCache, columns: Tensor, found: Tensor) -> Examples:
@@ -147,4 +148,5 @@ class Examples:
             values=self.values.gather(-1, order),
             found=self.found.gather(-1, order),
             base=replace(self.base, log_probs_at_values=at_values),
+            plain=self.distances.gather(-1, order),
         )

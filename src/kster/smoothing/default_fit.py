@@ -78,6 +78,10 @@ def fit_default(
     scratch: an empty directory for the memories. Returns how it does on each memory.
     """
     settings = settings or DefaultFitSettings()
+    if settings.fit.metric:
+        raise KsterError(
+            "Fit setting metric must be 0 in a default fit: a distance is learned for one memory."
+        )
     needed = settings.queries + settings.dev_queries
     for name, pairs in {**domains, "general text": general}.items():
         if len(pairs) <= needed:

@@ -24,6 +24,7 @@ from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory, require_readable
+from kster.smoothing.metric import candidates
 from kster.smoothing.metric_fit import learn_metric
 from kster.smoothing.optimisation import (
     CurvePoint,
@@ -54,9 +55,9 @@ Progress = Callable[[str, int], None]
 or steps are done."""
 
 
-def over_fetch(k: int) -> int:
-    """How many neighbours to cache so that k are left after dropout: 2k, and room for a few copies."""
-    return 2 * k + 16
+def over_fetch(k: int, metric: int = 0) -> int:
+    """How many neighbours to cache, for enough to be left after dropout: k more, and room for copies."""
+    return candidates(k, metric) + k + 16
 
 
 def fit(
@@ -96,7 +97,8 @@ def fit(
         require_readable(model, pairs or [])
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
-    cacher = _Cacher(Lookup(model, memory, entries), over_fetch(settings.k), progress, caches)
+    neighbours = over_fetch(settings.k, settings.metric)
+    cacher = _Cacher(Lookup(model, memory, entries), neighbours, progress, caches)
     table = KeyTable(entries, device)
     dev_share = settings.dev_share if dev and len(dev) > 1 else 0.0
     train = [Source(cacher.segments(split.train), table, 1.0 - settings.general_share - dev_share)]

@@ -28,7 +28,7 @@ class FitSettings:
     start: begin at σ and λ of "paper" (100 or 10, and 0.5), or of kNN-MT "tuned" on the training tokens, or
         at the smoother "carried" by the model; tuned if it carries none of this kind.
     bandwidth, mixing_weight: σ and λ to begin at, whatever `start` says; what is not learned stays there.
-    steps, batch_tokens, learning_rate: Adam, the rate falling linearly to 0.
+    steps, batch_tokens, learning_rate: Adam, the rate falling linearly to 0; twice as many for a metric.
     evaluate_every: steps between two looks at the development tokens; patience: how many looks without
         improvement before it stops.
     dev_fraction: the share of segments held out when no development pairs are given.
@@ -37,8 +37,8 @@ class FitSettings:
     general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
     dev_share: the share taken from the development pairs, when there are several. They are what the memory
         will be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
-    metric: how many rows a learned measure of distance may have (`metric.py`), which is then learned after
-        all else and kept if it makes the development tokens more likely; 0 for none.
+    metric: how many rows the W of a learned distance has (`metric.py`), at most as many as a key is long. It
+        is learned after all else and kept if it makes the development tokens more likely; 0 for none.
     """
 
     kernel: Kernel = "laplacian"
@@ -86,6 +86,8 @@ class FitSettings:
             raise KsterError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
         _one_of("dropout", self.dropout, DROPOUTS)
         _one_of("start", self.start, STARTS)
+        if not isinstance(self.metric, int) or isinstance(self.metric, bool) or self.metric < 0:
+            raise KsterError(f"Fit setting metric is {self.metric!r}; accepted: a whole number from 0.")
         for name in ("keep_rate", "label_smoothing", "dev_fraction", "general_share", "dev_share"):
             value = getattr(self, name)
             if not 0.0 <= value < 1.0:
@@ -102,8 +104,6 @@ class FitSettings:
         for name in ("steps", "batch_tokens", "evaluate_every", "patience"):
             if getattr(self, name) < 1:
                 raise KsterError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
-        if self.metric < 0:
-            raise KsterError(f"Fit setting metric is {self.metric!r}; accepted: at least 0.")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise KsterError(f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null.")
         if not 0.0 < self.learning_rate < float("inf"):
@@ -125,7 +125,7 @@ class FitSettings:
             mixing_weight=mixing_weight if self.mixing_weight is None else self.mixing_weight,
             features=self.features,
             exact_match=self.exact_match,
-        )
+        )  # without a metric: that comes when all else is fitted
 
     def to_json(self) -> dict[str, Any]:
         """All settings; σ and λ to begin at, and a metric, only where they are given."""

@@ -17,9 +17,25 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from kster.memory import Neighbours
 
-CANDIDATES = 2  # for each neighbour that is used
+NUMBERS_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # of the candidates' keys: 128 MiB, 1 GiB, several times
 NOT_ZERO = 1e-9  # of squared distances: at 0 a root has no slope
 START = 0.5  # the share of W in a squared distance, to begin with
+
+
+def candidates(k: int, metric: int) -> int:
+    """How many neighbours to search for, to use the k nearest by a metric of so many rows, or by none."""
+    return 2 * k if metric else k
+
+
+def tokens_at_once(k: int, dimension: int, device: torch.device) -> int:
+    """How many tokens' candidates a fit may measure together."""
+    numbers = NUMBERS_AT_ONCE.get(device.type, NUMBERS_AT_ONCE["cpu"])
+    return max(1, numbers // (candidates(k, metric=1) * dimension))
+
+
+def plain_distances(queries: Tensor, keys: Tensor) -> Tensor:
+    """(n, c) ‖q − k‖. queries: (n, d); keys: (n, c, d)."""
+    return torch.linalg.vector_norm(queries.float().unsqueeze(1) - keys.float(), dim=-1)
 
 
 class Metric(nn.Module):
@@ -28,14 +44,17 @@ class Metric(nn.Module):
     def __init__(self, dimension: int, rank: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.ones(()))  # c
-        self.weight = nn.Parameter(torch.zeros(min(rank, dimension), dimension))  # W
+        self.weight = nn.Parameter(torch.zeros(rank, dimension))  # W
 
     @torch.no_grad()
     def begin(self, differences: Tensor) -> None:
         """Let W have a say without changing much: the directions in which q and k differ most.
 
-        differences: (n, d) float32, q − k of neighbours.
+        differences: (n, d) float32, q − k of neighbours; without any it stays the plain distance.
         """
+        differences = differences[differences.isfinite().all(-1)]
+        if len(differences) == 0:
+            return
         _, directions = torch.linalg.eigh(differences.T @ differences)  # ascending
         weight = directions.T[-len(self.weight) :]
         plain, ours = differences.square().sum(), (differences @ weight.T).square().sum()
@@ -48,7 +67,7 @@ class Metric(nn.Module):
         The difference is taken before it is projected: what is equal stays equal.
         """
         differences = queries.float().unsqueeze(1) - keys.float()  # (n, c, d)
-        plain = differences.square().sum(-1)
+        plain = differences.square().sum(-1)  # (n, c)
         squared = self.scale.square() * plain + (differences @ self.weight.T).square().sum(-1)
         return squared.clamp_min(NOT_ZERO).sqrt()
 

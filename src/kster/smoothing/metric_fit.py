@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -10,12 +11,21 @@ import torch
 from kster.smoothing.cache import Examples
 from kster.smoothing.dropout import first_k
 from kster.smoothing.fit_settings import FitSettings
-from kster.smoothing.optimisation import CurvePoint, Optimisation, Source, neighbours_without_own
+from kster.smoothing.metric import tokens_at_once
+from kster.smoothing.optimisation import (
+    CurvePoint,
+    Evaluation,
+    Optimisation,
+    Source,
+    evaluate,
+    neighbours_without_own,
+)
 from kster.smoothing.smoother import Smoother
 
 PASSES = 2  # as many steps as the fit before, times this
-BATCH_TOKENS = {"cpu": 1024}  # at most: W reads all candidates' keys, 64 kB a token
+BATCH_TOKENS = {"cpu": 1024}  # at most
 START_TOKENS = 2048  # whose neighbours W starts from
+SURE = 3.0  # standard errors: the tokens that judge it have also stopped it, and searching gets slower
 
 
 def steps_of(settings: FitSettings) -> int:
@@ -24,34 +34,48 @@ def steps_of(settings: FitSettings) -> int:
 
 
 def learn_metric(
-    fitted: Optimisation, steps: int, progress: Callable[[CurvePoint], None] | None = None
+    fitted: Optimisation, before: int, progress: Callable[[CurvePoint], None] | None = None
 ) -> tuple[Smoother, list[CurvePoint]]:
-    """The fitted smoother with a measure of its own, trained on together; or as it was, if that is no better.
+    """The fitted smoother, trained on with a learned distance; or as it was, if that is better.
 
-    Also returns how it went, steps counted on from those of the fit.
+    before: how many steps it has had. Also returns how it went on, unless nothing came of it.
     """
     settings, device = fitted.settings, fitted.device
-    tokens = min(settings.batch_tokens, BATCH_TOKENS.get(device.type, settings.batch_tokens))
+    dimension = fitted.sources[0].cache.queries.shape[1]
+    most = tokens_at_once(settings.k, dimension, device)
+    tokens = min(settings.batch_tokens, BATCH_TOKENS.get(device.type, most), most)
     settings = replace(settings, steps=steps_of(settings), batch_tokens=tokens)
-    measured = with_metric(fitted.smoother, fitted.sources[0], settings.metric, settings.seed, device)
+    rank = min(settings.metric, dimension)
+    measured = with_metric(fitted.smoother, fitted.sources[0], rank, settings.seed, device)
     run = Optimisation(measured, fitted.sources, fitted.dev, settings, fitted.vocabulary_size, device)
 
     def counted_on(point: CurvePoint) -> CurvePoint:
-        return replace(point, step=steps + point.step)
+        return replace(point, step=before + point.step)
 
     curve = run.run(None if progress is None else lambda point: progress(counted_on(point)))
-    better = run.dev_nll() < fitted.dev_nll()
-    return measured if better else fitted.smoother, [counted_on(point) for point in curve]
+    plain = [evaluate(fitted.smoother, source, device) for source in fitted.dev]
+    learned = [evaluate(measured, source, device) for source in fitted.dev]
+    if not surely_better(learned, plain):
+        return fitted.smoother, []
+    return measured, [counted_on(point) for point in curve[1:]]
+
+
+def surely_better(these: Sequence[Evaluation], those: Sequence[Evaluation]) -> bool:
+    """On the same tokens, every source counting the same."""
+    gains = [b.losses.double() - a.losses.double() for a, b in zip(these, those, strict=True)]
+    mean = sum(float(gain.mean()) for gain in gains)
+    error = math.sqrt(sum(float(gain.var()) / len(gain) for gain in gains))
+    return mean > SURE * error
 
 
 def with_metric(smoother: Smoother, source: Source, rank: int, seed: int, device: torch.device) -> Smoother:
-    """The same smoother with a W of so many rows, which loses little of the distances in the source."""
-    rank = min(rank, smoother.settings.dimension or rank)
+    """The same smoother with a W of so many rows, which changes little of the distances in the source."""
     with torch.random.fork_rng(devices=[]):  # what it begins with is replaced at once
         measured = Smoother(replace(smoother.settings, metric=rank)).to(device)
     measured.load_state_dict(smoother.state_dict(), strict=False)
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.randperm(len(source.cache), generator=generator)[:START_TOKENS]
+    count = min(START_TOKENS, tokens_at_once(smoother.k, source.cache.queries.shape[1], device))
+    rows = torch.randperm(len(source.cache), generator=generator)[:count]
     part = source.cache.take(rows, device)
     examples = Examples.choose(part, *first_k(neighbours_without_own(part), smoother.k))
     differences = examples.queries.float().unsqueeze(1) - source.table.gather(examples.ids).float()

@@ -15,10 +15,11 @@ from kster.smoothing.dropout import drop, first_k
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.loss import gold_log_probs, token_losses
+from kster.smoothing.metric import tokens_at_once
 from kster.smoothing.smoother import Smoother, Smoothing
 
 EVALUATION_TOKENS = 8192  # tokens evaluated at once
-METRIC_PACE = 0.01  # a step of W, relative to its numbers
+METRIC_PACE = 10.0  # times the learning rate: a step of W, relative to its numbers
 
 
 @dataclass(slots=True)
@@ -46,9 +47,14 @@ class CurvePoint:
 class Evaluation:
     """A smoother on one source, without dropout beyond that of held-out segments."""
 
-    nll: float
+    losses: Tensor  # (n,) negative log-likelihood of each token
     bandwidth: Tensor  # (n,) σ
     mixing_weight: Tensor  # (n,) λ
+
+    @property
+    def nll(self) -> float:
+        """Per token."""
+        return float(self.losses.double().mean())
 
 
 def neighbours_without_own(cache: FitCache) -> Tensor:
@@ -75,22 +81,25 @@ def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> 
         lambda weights: table.pool(examples.ids, weights),
         examples.base.log_probs_at_values,
         examples.base.max_log_prob,
+        plain=examples.plain,
     )
 
 
 @torch.no_grad()
 def evaluate(smoother: Smoother, source: Source, device: torch.device) -> Evaluation:
-    """Negative log-likelihood per token, with the tokens' own segments left out."""
-    total = 0.0
-    bandwidths, weights = [], []
-    for rows in torch.arange(len(source.cache)).split(EVALUATION_TOKENS):
+    """Negative log-likelihood, with the tokens' own segments left out."""
+    losses, bandwidths, weights = [], [], []
+    at_once = EVALUATION_TOKENS
+    if smoother.metric is not None:
+        at_once = min(at_once, tokens_at_once(smoother.k, source.cache.queries.shape[1], device))
+    for rows in torch.arange(len(source.cache)).split(at_once):
         part = source.cache.take(rows, device)
         examples = choose_examples(smoother, part, neighbours_without_own(part), source.table)
         smoothing = smooth_examples(smoother, examples, source.table)
-        total -= float(gold_log_probs(examples.base, examples.values, smoothing).double().sum())
+        losses.append(-gold_log_probs(examples.base, examples.values, smoothing).cpu())
         bandwidths.append(smoothing.bandwidth.cpu())
         weights.append(smoothing.mixing_weight.cpu())
-    return Evaluation(total / len(source.cache), torch.cat(bandwidths), torch.cat(weights))
+    return Evaluation(torch.cat(losses), torch.cat(bandwidths), torch.cat(weights))
 
 
 class _Shuffled:
@@ -162,7 +171,7 @@ class Optimisation:
         metric = self.smoother.metric
         if metric is None:
             return [{"params": list(self.smoother.parameters())}]
-        pace = METRIC_PACE * float(metric.weight.detach().abs().mean())
+        pace = METRIC_PACE * self.settings.learning_rate * float(metric.weight.detach().abs().mean())
         return [
             {"params": [p for p in self.smoother.parameters() if p is not metric.weight]},
             {"params": [metric.weight], "lr": pace},

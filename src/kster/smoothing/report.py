@@ -80,7 +80,7 @@ class FitReport:
     knn: Trial  # the tuned kNN-MT of `dev.knn`
     bandwidth: Distribution
     mixing_weight: Distribution
-    metric: int  # rows of the learned measure of distance, if one was wanted and was better; else 0
+    metric: int  # rows of the learned distance, if one was wanted and was better; else 0
     curve: Sequence[CurvePoint]
     seconds: dict[str, float] = field(default_factory=dict)
 

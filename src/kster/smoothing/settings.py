@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from kster.errors import KsterError
 from kster.limits import LARGEST_K
 from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
-from kster.smoothing.metric import CANDIDATES
+from kster.smoothing.metric import candidates
 
 Features = Literal["paper", "confidence"]
 FEATURES: tuple[Features, ...] = get_args(Features)
@@ -32,9 +32,9 @@ class SmootherSettings:
     relative: the fixed σ is in units of ‖q‖² (Gaussian) or ‖q‖ (Laplacian).
     gate: a fixed λ fades as exp(−d₁² / (gate · ‖q‖²)); None: it does not.
     exact_match: how much to believe a context the memory holds exactly; None: no rule (`exact_match.py`).
-    metric: how many rows W has when distances are ‖W (q − k)‖ (`metric.py`); 0: they are ‖q − k‖.
     exact_tolerance: what counts as exact, as a fraction of ‖q‖²: 2·10⁻⁴ is a distance of 1.4 % of the query's
         length, above the rounding of half-precision states, below the distance of different contexts.
+    metric: how many rows the W of a learned distance has (`metric.py`); 0: distances are plain.
     """
 
     kernel: Kernel = "laplacian"
@@ -58,6 +58,7 @@ class SmootherSettings:
             _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
         valid = _is_int(self.k) and 1 <= self.k <= LARGEST_K
         _check(valid, "k", self.k, f"a whole number from 1 to {LARGEST_K:,}")
+        _check(_is_int(self.metric) and self.metric >= 0, "metric", self.metric, "a whole number from 0")
         if self.learned or self.dimension is not None:
             valid = _is_int(self.dimension) and (self.dimension or 0) >= 1
             _check(valid, "dimension", self.dimension, "the length of the model's keys, at least 1")
@@ -84,9 +85,6 @@ class SmootherSettings:
             f"a number above 0 and up to {LARGEST_SHARE}, or null",
         )
         _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
-        _check(_is_int(self.metric) and self.metric >= 0, "metric", self.metric, "a whole number from 0")
-        if self.metric and self.dimension is None:
-            raise KsterError("Smoother setting metric needs dimension, the length of the model's keys.")
         if self.relative and self.learn_bandwidth:
             raise KsterError(
                 "Smoother setting relative applies to a fixed bandwidth only; learn_bandwidth is on."
@@ -99,12 +97,12 @@ class SmootherSettings:
     @property
     def learned(self) -> bool:
         """Whether anything is learned; a smoother without is kNN-MT."""
-        return self.learn_bandwidth or self.learn_weight
+        return self.learn_bandwidth or self.learn_weight or self.metric > 0
 
     @property
     def candidates(self) -> int:
         """How many neighbours to search for, to use k of them."""
-        return CANDIDATES * self.k if self.metric else self.k
+        return candidates(self.k, self.metric)
 
     @property
     def initial_bandwidth(self) -> float:

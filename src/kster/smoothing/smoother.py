@@ -34,7 +34,7 @@ from kster.smoothing.example_distribution import first_of_its_value, log_example
 from kster.smoothing.files import write_atomically
 from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import log_kernel, normalise
-from kster.smoothing.metric import Metric
+from kster.smoothing.metric import Metric, plain_distances
 from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight
 from kster.smoothing.settings import SmootherSettings
 
@@ -48,7 +48,7 @@ WEIGHTS_KEY = "weights"  # in `smoother.json`, beside the settings: the name of 
 LOAD_ATTEMPTS = 3  # a save in another process may remove the weights between reading one file and the other
 
 
-class Searchable(Protocol):
+class CanSearch(Protocol):
     """A memory, several, or an index."""
 
     def search(self, queries: Tensor, k: int) -> Neighbours: ...
@@ -104,7 +104,7 @@ class Smoother(nn.Module):
         """How many neighbours `forward` weighs."""
         return self.settings.k
 
-    def neighbours(self, memory: Searchable, queries: Tensor) -> Neighbours:
+    def neighbours(self, memory: CanSearch, queries: Tensor) -> Neighbours:
         """What `forward` is given: the k nearest by the smoother's own measure. queries: (n, d)."""
         found = memory.search(queries, self.settings.candidates)
         return found if self.metric is None else self.metric.nearest(queries, found, self.k)
@@ -140,6 +140,7 @@ class Smoother(nn.Module):
             pool,
             base_log_probs_at_values,
             base_max_log_prob,
+            plain=None if self.metric is None else plain_distances(queries, keys),
         )
 
     def smooth(
@@ -151,18 +152,24 @@ class Smoother(nn.Module):
         pool: KeyPool,
         base_log_probs_at_values: Tensor | None = None,
         base_max_log_prob: Tensor | None = None,
+        *,
+        plain: Tensor | None = None,
     ) -> Smoothing:
-        """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above."""
+        """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above.
+
+        plain: (n, k) ‖q − k‖, where distances are learned: what is exact is not learned.
+        """
         queries, found = queries.float(), ids >= 0
         geometry = Geometry.of(queries, distances, found)
+        exact = geometry if plain is None else Geometry.of(queries, plain, found)
         closeness = None  # (n, evidence)
         if self.settings.features == "confidence":
             closeness = distance_evidence(geometry, first_of_its_value(values, found))
         bandwidth = self._bandwidth(queries, found, pool, closeness)
         log_kernels = log_kernel(self.settings.kernel, geometry.distances, bandwidth)  # (n, k)
         if self.exact_match is not None:
-            superseded = self.exact_match.superseded(geometry, ids, values)  # (n, k)
-            log_kernels = self.exact_match.sharpen(log_kernels, geometry, superseded)
+            superseded = self.exact_match.superseded(exact, ids, values)  # (n, k)
+            log_kernels = self.exact_match.sharpen(log_kernels, exact, superseded)
         log_weights = normalise(log_kernels, found)  # (n, k)
 
         if isinstance(self.mixing_weight, FixedMixingWeight):
@@ -179,7 +186,7 @@ class Smoother(nn.Module):
                 evidence = torch.cat([closeness, agreement], dim=-1)
             shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
         if self.exact_match is not None:
-            shares = self.exact_match.raise_weight(shares, geometry)
+            shares = self.exact_match.raise_weight(shares, exact)
         # λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe.
         nothing = ~geometry.any_found
         return Smoothing(
