@@ -111,9 +111,7 @@ def test_it_learns_which_directions_tell_what_comes_next(monkeypatch: pytest.Mon
     keys, ids = contexts(values, generator), torch.arange(1, 3_001)
     table = KeyTable.joined(ids, keys.half(), CPU)
     train, dev = (Source(puzzle(n, seed, keys, values, ids), table) for n, seed in ((4_000, 1), (500, 2)))
-    settings = FitSettings(
-        steps=150, batch_tokens=512, evaluate_every=25, k=8, exact_match=None, metric=4, learning_rate=1e-2
-    )
+    settings = FitSettings(steps=150, batch_tokens=512, evaluate_every=25, k=8, exact_match=None, metric=4)
     plain = Smoother(settings.smoother(16))
     run = Optimisation(plain, [train], [dev], settings, 4, CPU)
     run.run()

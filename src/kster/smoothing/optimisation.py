@@ -19,7 +19,7 @@ from kster.smoothing.metric import tokens_at_once
 from kster.smoothing.smoother import Smoother, Smoothing
 
 EVALUATION_TOKENS = 8192  # tokens evaluated at once
-METRIC_PACE = 10.0  # times the learning rate: a step of W, relative to its numbers
+METRIC_PACE = 100.0  # times the learning rate: a step of W, relative to its numbers
 
 
 @dataclass(slots=True)
