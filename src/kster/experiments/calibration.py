@@ -1,6 +1,6 @@
 """A fit, moved to where it translates best: what kNN-MT is given, for KSTER.
 
-A fit is the most likely one. BLEU likes larger weights, as it does with kNN-MT, and other kernels; so all
+A fit is the most likely one. BLEU might like larger weights, as it does with kNN-MT, and other kernels; so all
 bandwidths and weights are moved together, by three numbers that are chosen by BLEU on development text.
 """
 

@@ -123,7 +123,7 @@ class Smoother(nn.Module):
     ) -> Smoothing:
         """Weigh the neighbours of each query and decide how much to believe them.
 
-        queries: (n, d), any floating type; neighbours: (n, k), as the method above returns them;
+        queries: (n, d), any floating type; neighbours: (n, k), as `self.neighbours` returns them;
         base_log_probs_at_values: (n, k) log p_m of the neighbours' values, and base_max_log_prob: (n,)
         log p_m of the most probable token, both needed only if `needs_base_log_probs`.
         """
