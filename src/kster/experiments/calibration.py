@@ -1,7 +1,7 @@
 """A fit, moved to where it translates best: what kNN-MT is given, for KSTER.
 
-A fit is the most likely one. BLEU might like larger weights, as it does with kNN-MT, and other kernels; so all
-bandwidths and weights are moved together, by three numbers that are chosen by BLEU on development text.
+A fit is the most likely one. BLEU might like larger weights, as it does with kNN-MT, and other kernels; so
+all bandwidths and weights are moved together, by three numbers, chosen by BLEU on development text.
 """
 
 from __future__ import annotations
