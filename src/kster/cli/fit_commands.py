@@ -241,7 +241,7 @@ def _readable(
 def _distance(report: FitReport) -> str:
     if report.metric:
         return f"learned ({report.metric} rows)"
-    return "plain; a learned one made the development text no more likely"
+    return "plain; a learned one was not surely better on the development text"
 
 
 def _fit_summary(directory: Path, report: FitReport) -> str:
