@@ -100,8 +100,8 @@ def kster(scale: Scale, name: str = "KSTER", **changes: Any) -> System:
     return System(name, "kster", fit=(FitSettings(**(scale.fit | changes)),))
 
 
-def kster_with_learned_distance(scale: Scale) -> System:
-    return kster(scale, "KSTER, learned distance", metric=128)
+def kster_with_learned_distance(scale: Scale, **changes: Any) -> System:
+    return kster(scale, "KSTER, learned distance", metric=128, **changes)
 
 
 def kster_as_published(scale: Scale) -> System:

@@ -88,7 +88,11 @@ def recipes(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
 
 def seeds(scale: Scale, unseen: tuple[str, ...] = ()) -> Table:
     """How much of `damt` and `robustness` is chance: three fits of each memory, as it is and disturbed."""
-    fits = tuple(kster(scale, f"KSTER, seed {seed}", seed=seed) for seed in SEEDS)
+    fits = tuple(
+        replace(fitted(scale, seed=seed), name=f"{name}, seed {seed}")
+        for name, fitted in (("KSTER", kster), ("KSTER, learned distance", kster_with_learned_distance))
+        for seed in SEEDS
+    )
     blocks = tuple(
         Block(
             domain_setting(domain, scale, noisy=bool(noise)),
