@@ -12,7 +12,7 @@ from cli.conftest import PAIRS, Call, write_lines
 from kster.cli.options import Method
 from kster.cli.translate_command import translate
 from kster.translation import METHODS, Translator
-from kster.translation.translator import STRONGEST_LENGTH_PENALTY, WIDEST_BEAM
+from kster.translation.decoding import STRONGEST_LENGTH_PENALTY, WIDEST_BEAM
 from tiny import ENGLISH, GERMAN
 
 

@@ -43,7 +43,7 @@ def test_requests_that_gather_are_translated_together_and_answered_apart(slow: S
     one, two = batcher.submit("a", ["x", "y"]), batcher.submit("a", ["z"])
     slow.go.set()
     assert [future.result(10) for future in (*one, *two)] == ["X", "Y", "Z"]
-    assert slow.batches[1:] == [("a", ["x", "y", "z"])]
+    assert [(work, sorted(texts)) for work, texts in slow.batches[1:]] == [("a", ["x", "y", "z"])]
     batcher.close()
 
 
@@ -63,6 +63,20 @@ def test_a_batch_takes_the_oldest_text_and_those_nearest_to_its_length(slow: Slo
     for future in futures:
         future.result(10)
     assert [texts for _, texts in slow.batches[1:]] == [["xx", "zz"], ["y" * 50, "w" * 49]]
+    batcher.close()
+
+
+def test_a_long_request_lets_short_ones_pass(slow: Slow) -> None:
+    batcher = started(slow, largest=2)
+    long = batcher.submit("a", ["long" * 100, *("sentence" * 10 for _ in range(5))])
+    short = batcher.submit("a", ["short"])[0]
+    other = batcher.submit("b", ["other"])[0]
+    slow.go.set()
+    assert (short.result(10), other.result(10)) == ("SHORT", "OTHER")
+    for future in long:
+        future.result(10)
+    done = [text[:5] for _, texts in slow.batches[1:] for text in texts]
+    assert max(done.index("short"), done.index("other")) < 5, "after the batch that the long one began"
     batcher.close()
 
 

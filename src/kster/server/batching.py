@@ -1,8 +1,9 @@
 """Requests of many clients joined into batches: one thread for a model, so that the event loop never waits.
 
 While a batch is translated the next one gathers by itself; a request that finds the thread idle waits a
-few milliseconds for company. The text that has waited longest decides which kind of work comes next, and
-texts of like length join it, so nobody starves and little is padded.
+few milliseconds for company. The text whose turn it is decides which kind of work comes next, and texts of
+like length join it, so little is padded. Turns are by arrival, but the further into its request a text is,
+the later it counts as having come: a long request lets short ones pass, yet not for ever.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 Work = TypeVar("Work", bound=Hashable)  # what texts must have in common to be translated together
 Result = TypeVar("Result")
 
+CHARACTERS_A_SECOND = 100.0  # at which a long request counts as coming in: slower than it is translated
+
 
 @dataclass(slots=True)
 class _Unit(Generic[Result]):
     text: str
-    future: Future[Result]
-    arrived: float = field(default_factory=time.monotonic)
+    arrived: float
+    due: float
+    future: Future[Result] = field(default_factory=Future)
 
 
 class Batcher(Generic[Work, Result]):
@@ -47,12 +52,19 @@ class Batcher(Generic[Work, Result]):
 
     def submit(self, work: Work, texts: Sequence[str]) -> list[Future[Result]]:
         """One future for each text; cancelling one takes the text out of the queue."""
-        units: list[_Unit[Result]] = [_Unit(text, Future()) for text in texts]
+        now = time.monotonic()
+        before = accumulate(map(len, texts), initial=0)
+        units: list[_Unit[Result]] = [
+            _Unit(text, now, now + characters / CHARACTERS_A_SECOND)
+            for text, characters in zip(texts, before, strict=False)
+        ]
         with self._changed:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
             if units:
-                self._pending.setdefault(work, []).extend(units)
+                pending = self._pending.setdefault(work, [])
+                pending += units
+                pending.sort(key=lambda unit: unit.due)
                 self._changed.notify()
         return [unit.future for unit in units]
 
@@ -86,7 +98,7 @@ class Batcher(Generic[Work, Result]):
 
     def _wait_for_company(self) -> None:
         """With the lock held, until the oldest text has waited for the window or a batch is full."""
-        oldest = min(units[0].arrived for units in self._pending.values())
+        oldest = min(unit.arrived for units in self._pending.values() for unit in units)
         while not self._closing and max(map(len, self._pending.values())) < self._largest:
             left = oldest + self._window - time.monotonic()
             if left <= 0:
@@ -94,13 +106,13 @@ class Batcher(Generic[Work, Result]):
             self._changed.wait(left)
 
     def _take(self) -> tuple[Work, list[_Unit[Result]]]:
-        """With the lock held: the oldest text, and those of its kind that are nearest in length."""
-        work = min(self._pending, key=lambda kind: self._pending[kind][0].arrived)
-        oldest, *others = self._pending[work]
-        others.sort(key=lambda unit: abs(len(unit.text) - len(oldest.text)))
-        taken, left = [oldest, *others[: self._largest - 1]], others[self._largest - 1 :]
+        """With the lock held: the text whose turn it is, and those of its kind that are nearest in length."""
+        work = min(self._pending, key=lambda kind: self._pending[kind][0].due)
+        first, *others = self._pending[work]
+        others.sort(key=lambda unit: abs(len(unit.text) - len(first.text)))
+        taken, left = [first, *others[: self._largest - 1]], others[self._largest - 1 :]
         if left:
-            self._pending[work] = sorted(left, key=lambda unit: unit.arrived)
+            self._pending[work] = sorted(left, key=lambda unit: unit.due)
         else:
             del self._pending[work]
         return work, taken

@@ -25,6 +25,8 @@ from kster.server.served_model import ServedModel, Work
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.turns import Turns
 from kster.translation import Method, Translation
+from kster.translation.decoding import Decoding
+from kster.translation.result import Output, assemble
 
 UPLOADS = "uploads"
 
@@ -61,7 +63,7 @@ class Engine:
 
     def close(self) -> None:
         for model in self.models:
-            model.batcher.close()
+            model.close()
         self.jobs.stop()
         self.catalogue.close()
         self.database.close()
@@ -102,17 +104,23 @@ class Engine:
         """
         method = method or ("kster" if memories else "base")
         used = tuple(memories) if method != "base" else ()
-        work = Work(used, method, max(self.settings.beam, n_best), n_best, explain)
-        futures = [asyncio.wrap_future(future) for future in served.batcher.submit(work, texts)]
+        decoding = Decoding(beam=max(self.settings.beam, n_best), n_best=n_best, explain=explain)
+        work = Work(used, method, decoding)
         self.metrics.characters.inc(sum(map(len, texts)))
         seconds = self.settings.timeout_seconds * patience
+        futures: list[asyncio.Future[Output]] = []
         try:
             async with asyncio.timeout(seconds):
-                return list(await asyncio.gather(*futures))
+                split = await asyncio.wrap_future(served.splitter.submit(served.split, work, texts))
+                pieces = [piece.text for one in split for piece in one.pieces]
+                futures += map(asyncio.wrap_future, served.batcher.submit(work, pieces))
+                outputs = iter(await asyncio.gather(*futures))
         except TimeoutError:
-            for future in futures:
-                future.cancel()
             raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
+        finally:
+            for future in futures:
+                future.cancel()  # those that nobody waits for any more
+        return [assemble(one, outputs, decoding) for one in split]
 
     def require_size(self, texts: Sequence[str]) -> None:
         """Raises when a request has more text than is allowed."""

@@ -30,9 +30,11 @@ class Metrics:
             "kster_taught_segments_total", "Examples added one by one.", registry=self.registry
         )
         self.batches = Histogram(
-            "kster_batch_texts", "Texts translated together.", buckets=SIZES, registry=self.registry
+            "kster_batch_texts", "Sentences translated together.", buckets=SIZES, registry=self.registry
         )
-        self._queue = Gauge("kster_waiting_texts", "Texts waiting to be translated.", registry=self.registry)
+        self._queue = Gauge(
+            "kster_waiting_texts", "Sentences that wait for translation.", registry=self.registry
+        )
 
     def on_batch(self, size: int) -> None:
         self.batches.observe(size)

@@ -1,8 +1,10 @@
-"""A model at work: loaded once, with the thread that translates for everybody."""
+"""A model at work: loaded once, with the threads that split texts and translate the pieces for everybody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +14,10 @@ from kster.model import BaseModel
 from kster.server.batching import Batcher
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.turns import Turns
-from kster.translation import Method, Translation, Translator
+from kster.translation import Method, Translator
+from kster.translation.decoding import Decoding
+from kster.translation.result import Output
+from kster.translation.splitting import SplitText
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +26,13 @@ class Work:
 
     memories: tuple[Memory, ...]
     method: Method
-    beam: int
-    n_best: int
-    explain: bool
+    decoding: Decoding
+
+    @property
+    def memory(self) -> Memory | MemoryGroup | None:
+        if self.method == "base" or not self.memories:
+            return None
+        return self.memories[0] if len(self.memories) == 1 else MemoryGroup(self.memories)
 
 
 class ServedModel:
@@ -46,7 +55,8 @@ class ServedModel:
         self.target: str = model.target_lang
         self.translator = Translator(model, split_sentences=settings.split_sentences)
         self._turns = turns
-        self.batcher: Batcher[Work, Translation] = Batcher(
+        self.splitter = ThreadPoolExecutor(1, thread_name_prefix=f"split {self.pair}")
+        self.batcher: Batcher[Work, Output] = Batcher(
             self._translate,
             window=settings.batch_window_ms / 1000 if settings.batching else 0.0,
             largest=settings.batch_sentences if settings.batching else 1,
@@ -76,21 +86,27 @@ class ServedModel:
         """For people; says nothing about where it lies."""
         return Path(self.model.name).name or self.model.name
 
-    def _translate(self, work: Work, texts: list[str]) -> list[Translation]:
-        memory: Memory | MemoryGroup | None = None
-        if work.memories and work.method != "base":
-            memory = work.memories[0] if len(work.memories) == 1 else MemoryGroup(work.memories)
-        try:
-            with self._turns:
-                return self.translator.translate(
-                    texts,
-                    memory=memory,
-                    method=work.method if memory is not None else "base",
-                    beam=work.beam,
-                    n_best=work.n_best,
-                    explain=work.explain,
-                )
-        except Exception as error:
-            if any(not used.directory.is_dir() for used in work.memories):
-                raise KsterError("a memory was deleted while it was being used") from error
-            raise
+    def close(self) -> None:
+        self.splitter.shutdown()
+        self.batcher.close()
+
+    def split(self, work: Work, texts: Sequence[str]) -> list[SplitText]:
+        with _explained(work):
+            return self.translator.split(texts, memory=work.memory)
+
+    def _translate(self, work: Work, pieces: list[str]) -> list[Output]:
+        memory = work.memory
+        method: Method = "base" if memory is None else work.method
+        with _explained(work), self._turns:
+            return self.translator.translate_pieces(pieces, work.decoding, memory=memory, method=method)
+
+
+@contextmanager
+def _explained(work: Work) -> Iterator[None]:
+    """Whatever fails when a memory is deleted meanwhile, fails for that reason."""
+    try:
+        yield
+    except Exception as error:
+        if any(not used.directory.is_dir() for used in work.memories):
+            raise KsterError("a memory was deleted while it was being used") from error
+        raise

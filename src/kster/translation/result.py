@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation
-from kster.translation.splitting import Piece, join_pieces
+from kster.translation.splitting import SplitText, join_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +50,17 @@ class Output:
     tokens: tuple[TokenExplanation, ...] | None
 
 
-def assemble(
-    text: str, parts: list[Piece], tail: str, outputs: Iterator[Output], *, n_best: int, explained: bool
-) -> Translation:
+def assemble(split: SplitText, outputs: Iterator[Output], decoding: Decoding) -> Translation:
     """Put the outputs of one text's pieces back together; takes as many from `outputs` as it has pieces."""
+    parts, tail = split.pieces, split.tail
     own: list[Output] = [next(outputs) for _ in parts]
-    (score, best), *rest = _combined([output.hypotheses for output in own], n_best)
+    (score, best), *rest = _combined([output.hypotheses for output in own], decoding.n_best)
     return Translation(
-        source=text,
+        source=split.text,
         text=join_pieces(parts, best, tail),
         score=score / len(own) if own else 0.0,
         alternatives=tuple(join_pieces(parts, other, tail) for _, other in rest),
-        tokens=tuple(token for output in own for token in output.tokens or ()) if explained else None,
+        tokens=tuple(token for output in own for token in output.tokens or ()) if decoding.explain else None,
     )
 
 

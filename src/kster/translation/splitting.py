@@ -32,6 +32,15 @@ class Piece:
     torn: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SplitText:
+    """A text, its pieces, and the white space after the last one."""
+
+    text: str
+    pieces: list[Piece]
+    tail: str
+
+
 def split_text(
     text: str,
     fits: Callable[[str], bool],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kster.errors import KsterError
@@ -13,6 +12,7 @@ from kster.model.step import Predict, StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
+from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain, score_forced
 from kster.translation.held import HeldTexts
 from kster.translation.opening import (
@@ -32,16 +32,13 @@ from kster.translation.predictor import (
     require_same_model,
 )
 from kster.translation.result import Output, Translation, assemble
-from kster.translation.splitting import Piece, split_text
+from kster.translation.splitting import SplitText, split_text
 
 log = logging.getLogger("kster.translation")
 
 # What is longer than this many tokens is cut: models are trained on sentences, and lose the thread long
 # before their position table ends.
 LONGEST_PIECE = 256
-
-WIDEST_BEAM = 256
-STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more would leave single precision
 
 
 class Translator:
@@ -107,35 +104,48 @@ class Translator:
         stay, what is too long for the model is cut with a warning. progress: called with the number of
         pieces done.
         """
-        _require_list(texts)
-        if not 1 <= n_best <= beam <= WIDEST_BEAM:
-            accepted = f"1 ≤ n_best ≤ beam ≤ {WIDEST_BEAM}"
-            raise KsterError(f"n_best is {n_best} and beam {beam}; accepted: {accepted}")
-        if not abs(length_penalty) <= STRONGEST_LENGTH_PENALTY:  # nor nan
-            raise KsterError(
-                f"length_penalty is {length_penalty}; accepted: from −{STRONGEST_LENGTH_PENALTY:g} "
-                f"to {STRONGEST_LENGTH_PENALTY:g}"
-            )
-        if batch_sentences is not None and batch_sentences < 1:
-            raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
-        texts = [_without_surrogates(text) for text in texts]
-        one_by_one = self.split_sentences if split_sentences is None else split_sentences
+        decoding = Decoding(beam, length_penalty, n_best, explain)
         with opened(memory, self.model) as given:
-            chosen, smoother = self._choose(given, method, smoother)
-            split = self._split(texts, chosen, one_by_one)
-            outputs = self._translate_pieces(
-                [piece.text for parts, _ in split for piece in parts],
-                memory=chosen,
+            split = self.split(texts, memory=given, method=method, split_sentences=split_sentences)
+            outputs = self.translate_pieces(
+                [piece.text for one in split for piece in one.pieces],
+                decoding,
+                memory=given,
+                method=method,
                 smoother=smoother,
-                settings=_Settings(beam, length_penalty, n_best, explain),
                 batch_sentences=batch_sentences,
                 progress=progress,
             )
         waiting = iter(outputs)
-        return [
-            assemble(text, parts, tail, waiting, n_best=n_best, explained=explain)
-            for text, (parts, tail) in zip(texts, split, strict=True)
-        ]
+        return [assemble(one, waiting, decoding) for one in split]
+
+    def split(
+        self,
+        texts: Sequence[str],
+        *,
+        memory: NamedMemory | None = None,
+        method: Method | None = None,
+        split_sentences: bool | None = None,
+    ) -> list[SplitText]:
+        """The first half of `translate`: the pieces that a model can read, for `translate_pieces`.
+
+        What the memory holds as a whole is one piece.
+        """
+        _require_list(texts)
+        if split_sentences is None:
+            split_sentences = self.split_sentences
+        with opened(memory, self.model) as given:
+            is_held = HeldTexts(members(self._chosen(given, method)))
+            split = [
+                SplitText(
+                    text, *split_text(text, self._fits, split_sentences=split_sentences, is_whole=is_held)
+                )
+                for text in map(_without_surrogates, texts)
+            ]
+        if any(piece.torn for one in split for piece in one.pieces):
+            what = "sentences" if split_sentences else "lines"
+            log.warning("some %s are longer than %d tokens and were cut", what, self._longest)
+        return split
 
     def score(
         self,
@@ -168,19 +178,23 @@ class Translator:
         self, memory: OpenMemory | None, method: Method | None, smoother: Smoother | None
     ) -> tuple[OpenMemory | None, Smoother | None]:
         """The memory and smoother of a call; both None for base translation and for an empty memory."""
+        chosen = self._chosen(memory, method)
+        if chosen is None:
+            return None, None
+        resolved = smoother or self.resolve(method or "kster", chosen)
+        return chosen, resolved.smoother if isinstance(resolved, ResolvedSmoother) else resolved
+
+    def _chosen(self, memory: OpenMemory | None, method: Method | None) -> OpenMemory | None:
         if memory is not None:
             require_same_model(self.model, memory)
         memory = memory or self.memory
         method = method or ("base" if memory is None else "kster")
         require_method(method)
         if method == "base":
-            return None, None
+            return None
         if memory is None:
             raise KsterError(f"method {method!r} needs a memory; without one only 'base' is possible")
-        if memory.entry_count == 0:
-            return None, None
-        resolved = smoother or self.resolve(method, memory)
-        return memory, resolved.smoother if isinstance(resolved, ResolvedSmoother) else resolved
+        return memory if memory.entry_count else None
 
     # Pieces ------------------------------------------------------------------------------------------
 
@@ -192,30 +206,33 @@ class Translator:
         # Even a short text has to be asked: some tokenizers write one character as dozens of tokens.
         return len(self.model.tokenise_source([text])[0]) <= self._longest
 
-    def _split(
-        self, texts: Sequence[str], memory: OpenMemory | None, split_sentences: bool
-    ) -> list[tuple[list[Piece], str]]:
-        """The pieces of texts; but what the memory holds as a whole is translated as a whole."""
-        is_held = HeldTexts(members(memory))
-        split = [
-            split_text(text, self._fits, split_sentences=split_sentences, is_whole=is_held) for text in texts
-        ]
-        if any(piece.torn for pieces, _ in split for piece in pieces):
-            what = "sentences" if split_sentences else "lines"
-            log.warning("some %s are longer than %d tokens and were cut", what, self._longest)
-        return split
-
-    def _translate_pieces(
+    def translate_pieces(
         self,
         pieces: list[str],
+        decoding: Decoding,
         *,
+        memory: NamedMemory | None = None,
+        method: Method | None = None,
+        smoother: Smoother | None = None,
+        batch_sentences: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Output]:
+        """The other half of `translate`: pieces that fit, batched by length; outputs in the pieces' order."""
+        if batch_sentences is not None and batch_sentences < 1:
+            raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
+        with opened(memory, self.model) as given:
+            chosen, smoother = self._choose(given, method, smoother)
+            return self._decode(pieces, decoding, chosen, smoother, batch_sentences, progress)
+
+    def _decode(
+        self,
+        pieces: list[str],
+        decoding: Decoding,
         memory: OpenMemory | None,
         smoother: Smoother | None,
-        settings: _Settings,
         batch_sentences: int | None,
         progress: Callable[[int], None] | None,
     ) -> list[Output]:
-        """Translate pieces that fit, batched by length; outputs in the pieces' order."""
         predict: Predict = base_predictor
         if memory is not None and smoother is not None:
             predict = SmoothedPredictor(memory, smoother)
@@ -223,12 +240,12 @@ class Translator:
         order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
         limits = [self.longest_translation(len(ids[i])) for i in order]
         outputs: dict[int, Output] = {}
-        for part in batches(self.model, limits, settings.beam, batch_sentences):
+        for part in batches(self.model, limits, decoding.beam, batch_sentences):
             batch = order[part]
             sources = [ids[i] for i in batch]
-            found = self._search(sources, predict, settings)
+            found = self._search(sources, predict, decoding)
             tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(batch)
-            if settings.explain:
+            if decoding.explain:
                 targets = [[*hypotheses[0].tokens, self.model.eos_id] for hypotheses in found]
                 tokens = [tuple(t) for t in explain(self.model, sources, targets, memory, smoother)]
             for i, hypotheses, explanation in zip(batch, found, tokens, strict=True):
@@ -240,29 +257,21 @@ class Translator:
         return [outputs[i] for i in range(len(pieces))]
 
     def _search(
-        self, sources: list[list[int]], predict: Predict, settings: _Settings
+        self, sources: list[list[int]], predict: Predict, decoding: Decoding
     ) -> list[list[Hypothesis]]:
         return beam_search(
             self.decoder,
             sources,
             predict,
-            beam=settings.beam,
-            length_penalty=settings.length_penalty,
+            beam=decoding.beam,
+            length_penalty=decoding.length_penalty,
             limits=[self.longest_translation(len(row)) for row in sources],
-            n_best=settings.n_best,
+            n_best=decoding.n_best,
         )
 
     def longest_translation(self, source_tokens: int) -> int:
         """The most tokens a translation may have: twice its source and a little, as far as the model goes."""
         return min(2 * source_tokens + 20, self.model.max_length)
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    beam: int
-    length_penalty: float
-    n_best: int
-    explain: bool
 
 
 def _require_list(texts: Sequence[str]) -> None:

@@ -1,0 +1,30 @@
+"""How translations are searched for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kster.errors import KsterError
+
+WIDEST_BEAM = 256
+STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more would leave single precision
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """n_best: how many translations of a text are wanted. explain: whether where they come from is, too."""
+
+    beam: int = 4
+    length_penalty: float = 0.6
+    n_best: int = 1
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_best <= self.beam <= WIDEST_BEAM:
+            accepted = f"1 ≤ n_best ≤ beam ≤ {WIDEST_BEAM}"
+            raise KsterError(f"n_best is {self.n_best} and beam {self.beam}; accepted: {accepted}")
+        if not abs(self.length_penalty) <= STRONGEST_LENGTH_PENALTY:  # nor nan
+            raise KsterError(
+                f"length_penalty is {self.length_penalty}; accepted: from −{STRONGEST_LENGTH_PENALTY:g} "
+                f"to {STRONGEST_LENGTH_PENALTY:g}"
+            )
