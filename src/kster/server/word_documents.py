@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 from kster.errors import KsterError
-from kster.server.inline_text import storable
+from kster.server.inline_text import again, first_round, put_all
+from kster.server.word_paragraphs import Paragraph
+from kster.server.word_runs import W
 
 MAX_UNPACKED = 200_000_000  # bytes a .docx may unpack to
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 class DocxDocument:
-    """A paragraph is a piece, as is every link in it; its translation looks like its first words."""
+    """A paragraph is a piece, or each part of it between tabs and line breaks."""
 
     def __init__(self, data: bytes, source: str, target: str) -> None:
         try:
@@ -25,47 +24,27 @@ class DocxDocument:
                 if sum(item.file_size for item in packed.infolist()) > MAX_UNPACKED:
                     raise KsterError(f"it unpacks to more than {MAX_UNPACKED:,} bytes")
             self._document = _open(data)
+            self._paragraphs = [Paragraph(element) for element in list(_paragraphs(self._document))]
         except KsterError:
             raise
         except Exception as error:  # python-docx and zipfile have no common one
             raise KsterError(f"not a Word document ({type(error).__name__})") from None
-        texts = [_Text(runs) for paragraph in _paragraphs(self._document) for runs in _runs(paragraph)]
-        self._texts = [text for text in texts if any(map(str.isalpha, text.text))]
+        self._texts = [text for paragraph in self._paragraphs for text in paragraph.texts]
 
     @property
     def pieces(self) -> list[str]:
-        return [text.text.strip() for text in self._texts]
+        return [piece for text in self._texts for piece in first_round(text)]
 
     def again(self, translations: list[str]) -> list[str]:
-        return []
+        return again(self._texts, translations)
 
     def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
-        for text, translation in zip(self._texts, translations, strict=True):
-            text.replace(storable(translation))
+        put_all(self._texts, translations, more)
+        for paragraph in self._paragraphs:
+            paragraph.write()
         out = io.BytesIO()
         self._document.save(out)
         return out.getvalue()
-
-
-class _Text:
-    """Neighbouring runs (`<w:r>`), whose text is one piece."""
-
-    def __init__(self, runs: list[Any]) -> None:
-        self._runs = runs
-        self.text = "".join(run.text for run in runs)
-
-    def replace(self, translation: str) -> None:
-        bare = self.text.strip()
-        whole = self.text.replace(bare, translation, 1)
-        for run in self._runs:
-            own = [node for node in run if _is_text(node)]
-            if not own:
-                continue
-            place = run.index(own[0])
-            for node in own:
-                run.remove(node)
-            run[place:place] = list(_elements(run, whole))
-            whole = ""  # all of it is in the first run with text
 
 
 def _open(data: bytes) -> Any:
@@ -80,55 +59,22 @@ def _open(data: bytes) -> Any:
 
 
 def _paragraphs(document: Any) -> Iterator[Any]:
-    """`<w:p>` of the body with its tables and text boxes, of headers, footers and notes."""
+    """`<w:p>` of the body with its tables and text boxes, of headers, footers and notes; not of what was
+    deleted."""
     from docx.opc.constants import RELATIONSHIP_TYPE
 
-    yield from document.element.body.iter(f"{_W}p")
     kinds = (
         RELATIONSHIP_TYPE.HEADER,
         RELATIONSHIP_TYPE.FOOTER,
         RELATIONSHIP_TYPE.FOOTNOTES,
         RELATIONSHIP_TYPE.ENDNOTES,
     )
-    for relation in document.part.rels.values():
-        if relation.reltype in kinds and not relation.is_external:
-            yield from relation.target_part.element.iter(f"{_W}p")
-
-
-def _runs(paragraph: Any) -> Iterator[list[Any]]:
-    """The runs of a paragraph with text, those of a link apart; not what was deleted, nor text boxes' own."""
-
-    def home(run: Any) -> Any:
-        """The link a run is in, or the paragraph."""
-        return next(node for node in run.iterancestors() if node.tag in (f"{_W}hyperlink", f"{_W}p"))
-
-    def is_own(run: Any) -> bool:
-        return next(run.iterancestors(f"{_W}p")) is paragraph and not any(
-            True for _ in run.iterancestors(f"{_W}del")
-        )
-
-    own = [run for run in paragraph.iter(f"{_W}r") if is_own(run) and any(map(_is_text, run))]
-    for _, runs in groupby(own, home):
-        yield list(runs)
-
-
-def _is_text(node: Any) -> bool:
-    if node.tag == f"{_W}br":
-        return (
-            node.get(f"{_W}type", "textWrapping") == "textWrapping"
-        )  # other breaks are of pages and columns
-    return node.tag in (f"{_W}t", f"{_W}tab", f"{_W}cr", f"{_W}noBreakHyphen", f"{_W}ptab")
-
-
-def _elements(run: Any, text: str) -> Iterator[Any]:
-    """Text as Word has it: tabs and line breaks are elements."""
-    for number, line in enumerate(text.split("\n")):
-        if number:
-            yield run.makeelement(f"{_W}br")
-        for place, part in enumerate(line.split("\t")):
-            if place:
-                yield run.makeelement(f"{_W}tab")
-            if part:
-                element = run.makeelement(f"{_W}t", {_XML_SPACE: "preserve"})
-                element.text = part
-                yield element
+    others = [
+        relation.target_part.element
+        for relation in document.part.rels.values()
+        if relation.reltype in kinds and not relation.is_external
+    ]
+    for part in (document.element.body, *others):
+        for paragraph in part.iter(f"{W}p"):
+            if next(paragraph.iterancestors(f"{W}del", f"{W}moveFrom"), None) is None:
+                yield paragraph
