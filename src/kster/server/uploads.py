@@ -17,12 +17,18 @@ from kster.server.engine import Engine
 CHUNK = 1 << 20
 IMPORTED = ("tmx", "xliff", "po", "tsv", "csv")
 PACKED = (".gz", ".xz")
+LONGEST_NAME = 180  # bytes; file systems take 255, and names of our own have more in them
+_SUFFIXES = re.compile(r"(?:\.\w{1,10}){1,2}$")
 
 
 def shown_name(upload: UploadFile) -> str:
-    """The file's name as it may be shown: no directories, no control characters."""
+    """The file's name as it may be shown: no directories, no control characters, and not too long."""
     name = PurePosixPath((upload.filename or "").replace("\\", "/")).name
-    return re.sub(r"[^\w .()+-]", "_", name)[:200] or "upload"
+    name = re.sub(r"[^\w .()+-]", "_", name) or "upload"
+    suffixes = _SUFFIXES.search(name)
+    ending = suffixes[0] if suffixes else ""
+    stem = name.removesuffix(ending).encode("utf-8")[: LONGEST_NAME - len(ending.encode("utf-8"))]
+    return stem.decode("utf-8", "ignore") + ending
 
 
 def format_of(name: str, wanted: str | None) -> tuple[str, str]:
