@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.server.placeholders import Placeholders, are_kept, mended, with_marks
+from kster.server.placeholders import Placeholders, are_kept, can_be_mended, mended, with_marks
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_an_order_of_its_own_is_the_translations_right() -> None:
     [
         ('See <a href="%s">the manual</a>.', "See {0}the manual{1}."),
         ("%(count)d of %1$s, %-5.2f and %@", "{0} of {1}, {2} and {3}"),
-        ("{name}: ${price} for {{ user }}&nbsp;and {0}", "{1}: {2} for {3}{4}and {5}"),
+        ("{name}: ${price} for {{ user }}&nbsp;and {0}", "{1}: {2} for {3}{4}and {0}"),
         ("100% sure, 5 % more, a < b > c, & so on", "100% sure, 5 % more, a < b > c, & so on"),
     ],
 )
@@ -44,3 +44,9 @@ def test_a_translation_that_lost_something_gives_way_to_one_that_did_not() -> No
     assert not are_kept("%d of %d", "%d")
     assert mended("Save <b>%s</b>", "> %s", "{0}{1}{2} sichern") == "<b>%s</b> sichern"
     assert mended("Save <b>%s</b>", "> %s", "{0}{1} sichern") == "> %s"
+
+
+def test_no_other_mark_is_tried_where_a_mark_was_lost() -> None:
+    assert can_be_mended("{0} of %s", "von %s")
+    assert not can_be_mended("press the {0} red {1} button", "den roten Knopf {0}")
+    assert not can_be_mended("%s", "%s")

@@ -13,8 +13,10 @@ from typing import Protocol
 
 from kster.errors import KsterError
 from kster.formats.encoding import detect_encoding
+from kster.server.file_text import FileText
 from kster.server.html_text import HtmlText
-from kster.server.placeholders import are_kept, mended, with_marks
+from kster.server.inline_text import is_prose, storable
+from kster.server.po_documents import PoDocument
 from kster.server.word_documents import DocxDocument
 from kster.server.xml_documents import TmxDocument, XliffDocument
 
@@ -45,32 +47,33 @@ def open_document(name: str, data: bytes, source: str, target: str) -> Document:
         raise KsterError(f"{name}: {error}; nothing was translated") from error
 
 
-def decode(data: bytes) -> str:
-    encoding = detect_encoding(data[:65536])
-    try:
-        return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
-        raise KsterError(f"not {encoding} text; save it as UTF-8") from None
+def declared_source(document: Document) -> str | None:
+    """The source language that a file in two languages says it has."""
+    if isinstance(document, PoDocument | XliffDocument | TmxDocument):
+        return document.declared_source
+    return None
 
 
 class TextDocument:
-    """Plain text: each line is a piece, line ends stay."""
+    """Plain text: each line with a word in it is a piece, line ends stay."""
 
     def __init__(self, data: bytes, source: str, target: str) -> None:
-        self._lines = decode(data).lstrip("\ufeff").splitlines(keepends=True)
+        self._file = FileText(data)
+        self._lines = self._file.text.splitlines(keepends=True)
 
     @property
     def pieces(self) -> list[str]:
-        return [line.strip() for line in self._lines if line.strip()]
+        return [line.strip() for line in self._lines if is_prose(line)]
 
     def again(self, translations: list[str]) -> list[str]:
         return []
 
     def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
-        done = iter(translations)
-        return "".join(
-            line.replace(line.strip(), next(done), 1) if line.strip() else line for line in self._lines
-        ).encode("utf-8")
+        done = map(storable, translations)
+        lines = (
+            line.replace(line.strip(), next(done), 1) if is_prose(line) else line for line in self._lines
+        )
+        return self._file.encode("".join(lines))
 
 
 class HtmlDocument:
@@ -92,7 +95,7 @@ class HtmlDocument:
 def _decode_html(data: bytes) -> str:
     """UTF-8 wherever it is; otherwise what the page declares."""
     try:
-        return decode(data)
+        return FileText(data).text
     except KsterError:
         declared = re.search(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", data[:4096], re.I)
         if declared is None:
@@ -103,64 +106,6 @@ def _decode_html(data: bytes) -> str:
             return data.decode(encoding)
         except UnicodeDecodeError:
             raise KsterError(f"not {encoding} text, though it says so; save it as UTF-8") from None
-
-
-class PoDocument:
-    """Untranslated and fuzzy entries are filled in; the others stay."""
-
-    def __init__(self, data: bytes, source: str, target: str) -> None:
-        import polib
-
-        self._target = target
-        try:
-            # polib takes a text for a file name unless it has a line break.
-            self._catalogue = polib.pofile(decode(data) + "\n")
-        except (OSError, UnicodeError, ValueError, IndexError) as error:
-            raise KsterError(f"not a PO catalogue ({' '.join(str(error).split())[:200]})") from None
-        self._entries = [
-            entry
-            for entry in self._catalogue
-            if not entry.obsolete and not entry.translated() and entry.msgid
-        ]
-
-    @property
-    def pieces(self) -> list[str]:
-        return [text for entry in self._entries for text in (entry.msgid, entry.msgid_plural) if text]
-
-    def again(self, translations: list[str]) -> list[str]:
-        """What has lost a placeholder or a tag."""
-        both = zip(self.pieces, translations, strict=True)
-        return [with_marks(piece).text for piece, done in both if not are_kept(piece, done)]
-
-    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
-        rest = iter(more)
-        done = iter(
-            [
-                first if are_kept(piece, first) else mended(piece, first, next(rest, first))
-                for piece, first in zip(self.pieces, translations, strict=True)
-            ]
-        )
-        for entry in self._entries:
-            singular = next(done)
-            if entry.msgid_plural:
-                plural = next(done)
-                forms = sorted(entry.msgstr_plural) or [0, 1]
-                entry.msgstr_plural = {form: plural if form else singular for form in forms}
-            else:
-                entry.msgstr = _same_ends(entry.msgid, singular)
-            entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
-            entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
-        # A template says CHARSET and no language, and any other encoding is no longer true.
-        self._catalogue.metadata["Content-Type"] = "text/plain; charset=UTF-8"
-        if not self._catalogue.metadata.get("Language", "").strip():
-            self._catalogue.metadata["Language"] = self._target.replace("-", "_")
-        return str(self._catalogue).encode("utf-8")
-
-
-def _same_ends(source: str, translation: str) -> str:
-    """gettext demands that both begin and end with a line break, or neither."""
-    translation = translation.strip("\n")
-    return ("\n" if source.startswith("\n") else "") + translation + ("\n" if source.endswith("\n") else "")
 
 
 _OPENERS: dict[str, Callable[[bytes, str, str], Document]] = {

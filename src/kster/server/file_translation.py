@@ -10,18 +10,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import FileResponse
 
 from kster.errors import KsterError
-from kster.server.access import NotFound
+from kster.server.access import NotFound, Principal
 from kster.server.context import TheEngine
-from kster.server.documents import open_document
+from kster.server.documents import declared_source, open_document
 from kster.server.engine import Engine
-from kster.server.libretranslate import principal_by
+from kster.server.languages import AUTO
+from kster.server.libretranslate import is_target_already, keeping_placeholders, principal_by
 from kster.server.parameters import Parameters
+from kster.server.served_model import ServedModel
 from kster.server.uploads import shown_name
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -45,12 +48,35 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
     source, target = parameters.require("source"), parameters.require("target")
     name = shown_name(upload)
     data = await upload.read()
-    if source == "auto":
-        document = await asyncio.to_thread(open_document, name, data, source, target)
-        source, _ = engine.detector.best("\n".join(document.pieces[:DETECTED_BY]))
-    served = engine.model_for(source, target)
+    if source == AUTO:
+        source = await asyncio.to_thread(_source_of, engine, name, data, target)
+    if is_target_already(engine, source, target):
+        await asyncio.to_thread(open_document, name, data, source, target)  # which may refuse it
+        translated = data
+    else:
+        served = engine.model_for(source, target)
+        translated = await translate_document(engine, principal, served, name, data)
+        target = served.target
+    path = await asyncio.to_thread(_keep, engine, name, target, translated)
+    return {"translatedFileUrl": str(request.base_url) + f"download_file/{quote(path.name)}"}
+
+
+def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
+    """The language that a file says it is in, or else the one it seems to be in."""
+    document = open_document(name, data, AUTO, target)
+    if declared := declared_source(document):
+        return declared
+    pieces = document.pieces[:DETECTED_BY]
+    return engine.detector.best("\n".join(pieces))[0] if pieces else target
+
+
+async def translate_document(
+    engine: Engine, principal: Principal, served: ServedModel, name: str, data: bytes
+) -> bytes:
     document = await asyncio.to_thread(open_document, name, data, served.source, served.target)
     pieces = document.pieces
+    if not pieces:
+        return data
     if (size := sum(map(len, pieces))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
     memories = [part for _, part in engine.catalogue.automatic(principal, served)]
@@ -61,14 +87,14 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
         for some in portions(new):
             patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one piece may be long
             results = await engine.translate(served, some, memories, patience=patience)
-            known.update({piece: result.text for piece, result in zip(some, results, strict=True)})
+            done = [result.text for result in results]
+            done = await keeping_placeholders(engine, served, some, done, memories, patience)
+            known.update(zip(some, done, strict=True))
         return [known[piece] for piece in pieces]
 
     first = await translations(pieces)
     more = await translations(await asyncio.to_thread(document.again, first))
-    translated = await asyncio.to_thread(document.with_translations, first, more)
-    path = await asyncio.to_thread(_keep, engine, name, target, translated)
-    return {"translatedFileUrl": str(request.base_url) + f"download_file/{path.name}"}
+    return await asyncio.to_thread(document.with_translations, first, more)
 
 
 def portions(pieces: list[str]) -> Iterator[list[str]]:

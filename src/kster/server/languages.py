@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kster.formats.languages import match_rank
 
+AUTO = "auto"  # a source language that is to be found out
 NAMES = {
     "ar": "Arabic",
     "bg": "Bulgarian",
@@ -54,3 +55,8 @@ def language_name(code: str) -> str:
 def serves(wanted: str, offered: str) -> int:
     """How well the language `offered` serves `wanted` (3 the same … 1 one says more than the other, 0 no)."""
     return match_rank(wanted, offered)
+
+
+def may_be(wanted: str, declared: str | None) -> bool:
+    """Whether a file that declares this language, or none, will do."""
+    return wanted == AUTO or not (declared or "").strip() or bool(match_rank(wanted, declared or ""))

@@ -17,7 +17,7 @@ from kster.server.engine import Engine
 from kster.server.html_text import HtmlText
 from kster.server.languages import language_name, serves
 from kster.server.parameters import Parameters
-from kster.server.placeholders import Placeholders, are_kept, mended, with_marks
+from kster.server.placeholders import Placeholders, can_be_mended, mended, with_marks
 from kster.server.served_model import ServedModel
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -92,9 +92,7 @@ async def _translate_all(
     """For each text its translation and the alternatives; a text already in the target stays as it is."""
     answers: list[tuple[str, list[str]]] = [(text, []) for text in texts]
     for source in dict.fromkeys(sources):
-        if serves(source, target) and not any(
-            serves(source, m.source) and serves(target, m.target) for m in engine.models
-        ):
+        if is_target_already(engine, source, target):
             continue
         served = engine.model_for(source, target)
         mine = [i for i, own in enumerate(sources) if own == source]
@@ -103,6 +101,13 @@ async def _translate_all(
         for i, answer in zip(mine, done, strict=True):
             answers[i] = answer
     return answers
+
+
+def is_target_already(engine: Engine, source: str, target: str) -> bool:
+    """Whether there is nothing to translate, as no model is there for two variants of one language."""
+    return bool(serves(source, target)) and not any(
+        serves(source, m.source) and serves(target, m.target) for m in engine.models
+    )
 
 
 async def translate_texts(
@@ -120,7 +125,8 @@ async def translate_texts(
     if format == "text":
         kept = [Placeholders(text) for text in texts]
         done = await engine.translate(served, [k.text for k in kept], memories, n_best=1 + alternatives)
-        best = await _mended(engine, served, [k.text for k in kept], [d.text for d in done], memories)
+        sent, back = [k.text for k in kept], [d.text for d in done]
+        best = await keeping_placeholders(engine, served, sent, back, memories)
         return [
             (k.restore(text), [k.restore(other) for other in result.alternatives])
             for k, text, result in zip(kept, best, done, strict=True)
@@ -135,14 +141,20 @@ async def translate_texts(
     ]
 
 
-async def _mended(
-    engine: Engine, served: ServedModel, texts: list[str], done: list[str], memories: list[Any]
+async def keeping_placeholders(
+    engine: Engine,
+    served: ServedModel,
+    texts: list[str],
+    done: list[str],
+    memories: list[Any],
+    patience: float = 1.0,
 ) -> list[str]:
     """Translations, made again for texts whose placeholders and tags were not kept."""
-    lost = [i for i, (text, own) in enumerate(zip(texts, done, strict=True)) if not are_kept(text, own)]
+    lost = [i for i, (text, own) in enumerate(zip(texts, done, strict=True)) if can_be_mended(text, own)]
     if not lost:
         return done
-    second = await engine.translate(served, [with_marks(texts[i]).text for i in lost], memories)
+    marked = [with_marks(texts[i]).text for i in lost]
+    second = await engine.translate(served, marked, memories, patience=patience)
     better = {i: mended(texts[i], done[i], new.text) for i, new in zip(lost, second, strict=True)}
     return [better.get(i, own) for i, own in enumerate(done)]
 
@@ -151,9 +163,10 @@ async def _in_lists(
     engine: Engine, served: ServedModel, lists: list[list[str]], memories: list[Any]
 ) -> list[list[str]]:
     """The translations of several lists of texts, made together."""
-    results = await engine.translate(served, [text for texts in lists for text in texts], memories)
-    done = iter(results)
-    return [[next(done).text for _ in texts] for texts in lists]
+    texts = [text for texts in lists for text in texts]
+    results = await engine.translate(served, texts, memories)
+    done = iter(await keeping_placeholders(engine, served, texts, [r.text for r in results], memories))
+    return [[next(done) for _ in texts] for texts in lists]
 
 
 @router.get("/translate", tags=["Apertium"])

@@ -18,6 +18,7 @@ OF_PROGRAMS = re.compile(
     r"|\$?\{\{?[^{}\n]{0,60}\}\}?"  # Python, JavaScript, Qt, templates
     r"|&\w{2,8};"
 )
+NO_MARKS = re.compile(rf"(?!\{{\d+\}})(?:{OF_PROGRAMS.pattern})")
 
 
 class Placeholders:
@@ -42,7 +43,12 @@ def are_kept(source: str, translation: str) -> bool:
 
 def with_marks(text: str) -> Placeholders:
     """A text whose placeholders and tags were lost, for another try."""
-    return Placeholders(text, OF_PROGRAMS)
+    return Placeholders(text, NO_MARKS)
+
+
+def can_be_mended(source: str, translation: str) -> bool:
+    """Whether something was lost that another try may keep: no other mark is kept better than `{0}`."""
+    return not are_kept(source, translation) and with_marks(source).text != source
 
 
 def mended(source: str, translation: str, second: str) -> str:

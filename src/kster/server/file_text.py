@@ -1,0 +1,47 @@
+"""The text of a file that is to come back in the encoding it came in."""
+
+from __future__ import annotations
+
+import codecs
+
+from kster.errors import KsterError
+from kster.formats.encoding import detect_encoding
+
+_MARKS = {  # UTF-32 first: its little-endian mark begins with UTF-16's
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+class FileText:
+    """`text` is without the byte order mark; declared: the encoding the file claims to be in."""
+
+    def __init__(self, data: bytes, declared: str | None = None) -> None:
+        self._mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
+        self._codec = _MARKS.get(self._mark) or detect_encoding(data[:65536], declared)
+        try:
+            self.text = data[len(self._mark) :].decode(self._codec)
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            raise KsterError(
+                f"line {line}: not {self._codec} text ({error.reason}); save it as UTF-8"
+            ) from None
+
+    @property
+    def line_end(self) -> str:
+        """What most of its lines end with."""
+        return "\r\n" if 2 * self.text.count("\r\n") > self.text.count("\n") else "\n"
+
+    def holds(self, text: str) -> bool:
+        """Whether the encoding has all the characters of a text."""
+        try:
+            text.encode(self._codec)
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def encode(self, text: str, errors: str = "strict") -> bytes:
+        return self._mark + text.encode(self._codec, errors)

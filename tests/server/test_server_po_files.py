@@ -1,0 +1,189 @@
+"""Catalogues: empty translations are filled in and marked, and every other line stays as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polib
+import pytest
+from running import RunningServer
+from translated import capitals, translate_file
+
+from kster.errors import KsterError
+from kster.formats import Pair, read_pairs
+from kster.server.documents import open_document
+from tiny import ENGLISH, GERMAN
+
+HEADER = """msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Language: de\\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+"""
+FINISHED = """# A comment that is longer than the seventy-eight columns where most tools break lines.
+msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\nX-Custom:   kept\\n"
+
+#  odd   comment
+#: src/a.c:1 src/b.c:2
+#, c-format
+msgctxt "door"
+msgid "a source that is longer than seventy-eight columns and has not been broken into two"
+msgstr "so "
+"o"
+"der so"
+
+#~| msgid "earlier"
+#~ msgid "obsolete"
+#~ msgstr ""
+
+#, fuzzy
+#| msgid "like this"
+msgid "similar"
+msgstr "ähnlich"
+
+msgid "12:30"
+msgstr ""
+"""
+UNFINISHED = """
+#, c-format
+msgid "open %d"
+msgstr ""
+
+#~ msgid "obsolete"
+#~ msgstr "veraltet"
+
+#| msgid "earlier"
+msgid ""
+"two\\n"
+"lines\\n"
+msgstr ""
+
+msgid "finished"
+msgstr "fertig"
+"""
+
+
+def test_a_catalogue_gets_what_it_lacks(server: RunningServer) -> None:
+    content = f"""{HEADER}
+msgid "{ENGLISH[0]}"
+msgstr ""
+
+msgid "{ENGLISH[2]}"
+msgid_plural "{ENGLISH[3]}"
+msgstr[0] ""
+msgstr[1] ""
+"""
+    done = polib.pofile(translate_file(server, "app.po", content.encode()).decode())
+    assert done[0].msgstr == GERMAN[0]
+    assert done[1].msgstr_plural == {0: GERMAN[2], 1: GERMAN[3]}
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_finished_catalogue_comes_back_as_it_was(mark: str, line_end: str) -> None:
+    content = (mark + FINISHED.replace("\n", line_end)).encode()
+    assert capitals("app.po", content) == content
+    assert capitals("app.po", content.rstrip()) == content.rstrip()
+    assert capitals("app.po", b"") == b""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_only_lines_that_say_something_new_change(line_end: str) -> None:
+    before = (HEADER + UNFINISHED).replace("\n", line_end)
+    after = before.replace("#, c-format", "#, fuzzy, c-format")
+    after = after.replace(f'open %d"{line_end}msgstr ""', f'open %d"{line_end}msgstr "OPEN %D"')
+    after = after.replace("#| msgid", f"#, fuzzy{line_end}#| msgid")
+    lines = f'lines\\n"{line_end}msgstr ""'
+    after = after.replace(lines, f'{lines}{line_end}"TWO\\n"{line_end}"LINES\\n"')
+    assert capitals("app.po", before.encode()).decode() == after
+    assert after.count("fuzzy") == 2
+
+
+def test_no_form_that_somebody_wrote_is_overwritten() -> None:
+    content = HEADER + '\nmsgid "half"\nmsgid_plural "halves"\nmsgstr[0] "Hälfte"\nmsgstr[1] ""\n'
+    done = capitals("app.po", content.encode()).decode()
+    assert done.endswith('msgstr[0] "Hälfte"\nmsgstr[1] "HALVES"\n')
+
+
+def test_a_fuzzy_entry_keeps_what_somebody_wrote_and_its_flag() -> None:
+    content = HEADER + '\n#, fuzzy\nmsgid "a"\nmsgstr "geraten"\n\n#, fuzzy\nmsgid "b"\nmsgstr ""\n'
+    done = polib.pofile(capitals("app.po", content.encode()).decode())
+    assert [(entry.msgstr, entry.flags) for entry in done] == [("geraten", ["fuzzy"]), ("B", ["fuzzy"])]
+
+
+def test_an_import_learns_nothing_that_the_machine_filled_in(tmp_path: Path) -> None:
+    (tmp_path / "a.po").write_bytes(capitals("a.po", (HEADER + UNFINISHED).encode()))
+    pairs = [item.target for item in read_pairs(tmp_path / "a.po", "en", "de") if isinstance(item, Pair)]
+    assert pairs == ["fertig"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "forms", "filled"),
+    [
+        ("nplurals=1; plural=0;", 1, ["FILES"]),
+        ("nplurals=2; plural=(n != 1);", 2, ["FILE", "FILES"]),
+        ("nplurals=2; plural=(n == 1);", 2, ["FILES", "FILE"]),
+        ("nplurals=3; plural=(n==1 ? 0 : n%10==2 ? 1 : 2);", 3, ["FILE", "FILES", "FILES"]),
+    ],
+)
+def test_each_form_is_translated_from_what_it_says(rule: str, forms: int, filled: list[str]) -> None:
+    content = HEADER.replace("nplurals=2; plural=(n != 1);", rule)
+    content += '\nmsgid "file"\nmsgid_plural "files"\n'
+    content += "".join(f'msgstr[{form}] ""\n' for form in range(forms))
+    done = polib.pofile(capitals("app.po", content.encode()).decode())
+    assert list(done[0].msgstr_plural.values()) == filled
+
+
+def test_an_encoding_that_is_declared_is_kept_while_it_has_the_characters() -> None:
+    content = HEADER.replace("UTF-8", "ISO-8859-1") + '\nmsgid "käse"\nmsgstr ""\n\nmsgid "a"\nmsgstr "ü"\n'
+    assert '"KÄSE"'.encode("latin-1") in capitals("app.po", content.encode("latin-1"))
+    document = open_document("app.po", content.encode("latin-1"), "en", "de")
+    done = document.with_translations(["„Käse“"]).decode("utf-8")
+    assert "charset=UTF-8" in done
+    assert 'msgstr "„Käse“"' in done
+    assert 'msgstr "ü"' in done
+
+
+def test_separators_of_unicode_are_characters_like_others() -> None:
+    content = HEADER + '\nmsgid "a"\nmsgstr "eins\u2028zwei\u0085drei"\n\nmsgid "b"\nmsgstr ""\n'
+    assert 'msgstr "eins\u2028zwei\u0085drei"' in capitals("app.po", content.encode()).decode()
+
+
+def test_a_filled_template_says_its_encoding_and_language() -> None:
+    template = HEADER.replace("UTF-8", "CHARSET").replace("Language: de", "Language: ")
+    done = polib.pofile(capitals("app.po", f'{template}\nmsgid "a"\nmsgstr ""\n'.encode()).decode())
+    assert done.metadata["Content-Type"] == "text/plain; charset=UTF-8"
+    assert done.metadata["Language"] == "de"
+    assert done.metadata["Plural-Forms"] == "nplurals=2; plural=(n != 1);"
+    done = polib.pofile(capitals("app.po", b'msgid "a"\nmsgstr ""\n').decode())
+    assert done.metadata["Content-Type"] == "text/plain; charset=UTF-8"
+    assert done[0].msgstr == "A"
+
+
+def test_a_translation_begins_and_ends_like_its_source() -> None:
+    content = HEADER + '\nmsgid "\\nname: "\nmsgid_plural "names\\n"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    document = open_document("app.po", content.encode(), "en", "de")
+    done = polib.pofile(document.with_translations(["Name:", "Namen"]).decode())
+    assert done[0].msgstr_plural == {0: "\nName: ", 1: "Namen\n"}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (HEADER.replace("Language: de", "Language: fr"), "wanted de, but its header says Language: fr"),
+        (HEADER.replace("Language: de", "X-Source-Language: es"), "header says X-Source-Language: es"),
+        (HEADER + '\nmsgid "a"\nmsgstr "b\n', "line 8 is neither a comment nor a quoted PO string"),
+        (HEADER + '\nmsgid "a"\n', "line 7: this entry has no msgstr"),
+        (HEADER + '\nmsgid "a"\nmsgid "b"\nmsgstr ""', "line 7: this entry has no msgstr"),
+        ('"a"\n', "line 1 belongs to no entry"),
+    ],
+)
+def test_a_catalogue_that_cannot_be_right_is_refused_with_the_reason(content: str, reason: str) -> None:
+    with pytest.raises(KsterError, match=f"^app.po: .*{reason}.*; nothing was translated$"):
+        open_document("app.po", content.encode(), "en", "de")
+
+
+def test_a_variant_of_the_language_will_do() -> None:
+    content = HEADER.replace("Language: de", "Language: de_AT") + '\nmsgid "a"\nmsgstr ""\n'
+    assert b"Language: de_AT" in capitals("app.po", content.encode())
