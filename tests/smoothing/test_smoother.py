@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -272,6 +274,21 @@ def test_a_save_that_fails_leaves_the_earlier_smoother(
     later.save(tmp_path)
     assert Smoother.load(tmp_path).settings.k == 5
     assert len(list(tmp_path.iterdir())) == 2  # nothing of the earlier one, no temporary file
+
+
+def test_two_that_save_at_once_leave_one_complete(tmp_path: Path) -> None:
+    smoothers = [Smoother(SmootherSettings(dimension=4, mixing_weight=weight)) for weight in (0.3, 0.6)]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(30):
+            together = Barrier(2)
+
+            def save(smoother: Smoother, together: Barrier = together) -> None:
+                together.wait()
+                smoother.save(tmp_path)
+
+            for done in [threads.submit(save, smoother) for smoother in smoothers]:
+                done.result()
+            assert Smoother.load(tmp_path).settings in [smoother.settings for smoother in smoothers]
 
 
 def test_weights_saved_under_their_old_name_are_still_read_and_then_replaced(tmp_path: Path) -> None:

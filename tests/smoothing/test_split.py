@@ -9,6 +9,7 @@ import pytest
 from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
+from kster.smoothing.lookup import groups_of
 from kster.smoothing.split import split_segments
 
 
@@ -31,6 +32,19 @@ def test_training_tokens_are_limited(memory: Memory) -> None:
     split = split_segments(entries, 0.1, max_tokens=200, seed=1)
     tokens = sum(int((entries.segment_ids == segment).sum()) for segment in split.train)
     assert 200 <= tokens < 300  # whole segments, so a little more
+
+
+def test_what_a_fit_is_judged_by_is_not_trained_on_either(memory: Memory) -> None:
+    entries, segments = memory.entries(), list(memory.segments())
+    judged = [(segment.source, segment.target.upper()) for segment in segments[::2]]
+    split = split_segments(entries, 0.0, max_tokens=10**9, seed=3, apart=groups_of(judged))
+    kept_apart = {target.casefold() for _, target in judged}
+    expected = {segment.id for segment in segments if segment.target.casefold() not in kept_apart}
+    assert set(split.train) == expected
+    assert expected
+    everything = groups_of([(segment.source, segment.target) for segment in segments])
+    with pytest.raises(KsterError, match="nothing is left to learn from"):
+        split_segments(entries, 0.0, max_tokens=10**9, seed=3, apart=everything)
 
 
 def test_a_memory_of_one_target_cannot_be_split(model: BaseModel, tmp_path: Path) -> None:

@@ -30,10 +30,11 @@ class Sample:
         return float(ordered.mean()), float(ordered[-1 - cut] - ordered[cut]) / 2
 
     def p_value(self, baseline: Sample) -> float:
-        """How often chance alone makes a difference as large as the one between these two.
+        """How often chance alone makes a difference as large as the one between these two (sacreBLEU's count).
 
-        sacreBLEU counts only larger ones, and so calls two equal systems significantly different; without
-        ties the two agree.
+        It counts one tail: about a tenth of all pairs of equally good systems have p < 0.05. It also counts
+        larger differences only, and so calls two equal outputs significantly different; without ties the two
+        agree.
         """
         difference = abs(baseline.score - self.score)
         drawn = np.abs(np.asarray(self.resampled) - np.asarray(baseline.resampled))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -23,10 +26,20 @@ def write_atomically(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """One at a time, across threads and processes, where the file system has locks."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # which unlocks it
+
+
 def sync_directory(directory: Path) -> None:
     """Make names that were added, replaced or removed here survive a loss of power."""
-    if os.name == "nt":  # directories cannot be opened there
-        return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -23,7 +23,14 @@ from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
-from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments, count_in_memory, require_readable
+from kster.smoothing.lookup import (
+    Lookup,
+    cache_pairs,
+    cache_segments,
+    count_in_memory,
+    groups_of,
+    require_readable,
+)
 from kster.smoothing.metric import candidates
 from kster.smoothing.metric_fit import learn_metric
 from kster.smoothing.optimisation import (
@@ -96,7 +103,8 @@ def fit(
     for pairs in (dev, general):  # now, not after minutes of looking the memory's own text up
         require_readable(model, pairs or [])
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
-    split = split_segments(entries, 0.0 if dev else settings.dev_fraction, limit, settings.seed)
+    held_out = 0.0 if dev else settings.dev_fraction
+    split = split_segments(entries, held_out, limit, settings.seed, apart=groups_of(dev) if dev else None)
     neighbours = over_fetch(settings.k, settings.metric)
     cacher = _Cacher(Lookup(model, memory, entries), neighbours, progress, caches)
     table = KeyTable(entries, device)
@@ -111,12 +119,12 @@ def fit(
     general_cache = None
     if general:
         count_in_memory(entries, general, "general-domain")
-        held_out = max(1, round(len(general) * GENERAL_HELD_OUT))
-        if held_out == len(general):
+        judges = max(1, round(len(general) * GENERAL_HELD_OUT))
+        if judges == len(general):
             raise KsterError("general-domain text for a fit needs at least two pairs")
-        general_cache = cacher.pairs(general[held_out:])
+        general_cache = cacher.pairs(general[judges:])
         train.append(Source(general_cache, table, settings.general_share))
-        judged.append(Source(cacher.pairs(general[:held_out]), table))
+        judged.append(Source(cacher.pairs(general[:judges]), table))
     cached = time.monotonic()
 
     smoother = start_smoother(model, train[0].cache, settings)
@@ -202,7 +210,7 @@ class _Cacher:
             place = self.kept / hashlib.sha256(text.encode()).hexdigest()[:16]
             try:
                 cache = FitCache.load(place, self.lookup.entries)
-            except KsterError:  # none yet, or of another state of the memory
+            except (KsterError, OSError, ValueError):  # none yet, of another state, or just being replaced
                 cache = build()
                 self._keep(cache, place)
         self.done += len(cache)

@@ -81,13 +81,17 @@ def cache_forced(
     return _note(lookup, forced, targets, [EXTERNAL] * len(targets), neighbours, None)
 
 
+def groups_of(pairs: Sequence[tuple[str, str]]) -> Tensor:
+    """(n,) int64: equal for equal target texts, and the same as a memory's entries have."""
+    return torch.tensor([target_group(target) for _, target in pairs], dtype=torch.int64)
+
+
 def count_in_memory(entries: Entries, pairs: Sequence[tuple[str, str]], kind: str) -> int:
     """How many pairs have a target text that is in the memory; says so in the log. kind: "development", …
 
     Searching for these would find the answer, so their copies are hidden like a held-out segment's own.
     """
-    groups = torch.tensor([target_group(target) for _, target in pairs], dtype=torch.int64)
-    count = int(torch.isin(groups, entries.target_groups).sum())
+    count = int(torch.isin(groups_of(pairs), entries.target_groups).sum())
     if count:
         log.warning(
             "%d of %d %s pairs have a target that is in the memory; its copies there are hidden from them",

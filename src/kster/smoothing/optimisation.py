@@ -188,11 +188,11 @@ class Optimisation:
         losses = []
         for source, stream in zip(self.sources, self.streams, strict=True):
             rows = stream.next(max(1, round(settings.batch_tokens * source.share / shares)))
-            kept = torch.rand(len(rows), generator=self.generator) < settings.keep_rate
+            kept = (torch.rand(len(rows), generator=self.generator) < settings.keep_rate).to(self.device)
             part = source.cache.take(rows, self.device)
-            external = part.segment_ids == EXTERNAL  # its nearest neighbour is not itself: keep that one
-            seen = drop(part.ids >= 0, part.related, kept.to(self.device) | external, settings.dropout)
-            seen &= ~(part.related & external.unsqueeze(-1))
+            external = (part.segment_ids == EXTERNAL).unsqueeze(-1)  # its nearest neighbour is not itself
+            own = drop(part.ids >= 0, part.related, kept, settings.dropout)
+            seen = torch.where(external, neighbours_without_own(part), own)
             examples = choose_examples(self.smoother, part, seen, source.table)
             losses.append(
                 token_losses(

@@ -31,7 +31,7 @@ from kster.smoothing.evidence import (
 )
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
-from kster.smoothing.files import write_atomically
+from kster.smoothing.files import locked, write_atomically
 from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import log_kernel, normalise
 from kster.smoothing.metric import Metric, plain_distances
@@ -228,12 +228,13 @@ class Smoother(nn.Module):
         weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
         data = safetensors.torch.save(weights)
         name = _name_of(data)
-        write_atomically(directory / name, data)
         text = json.dumps(self.settings.to_json() | {WEIGHTS_KEY: name}, indent=2) + "\n"
-        write_atomically(directory / SETTINGS_FILE, text.encode())
-        for old in [*directory.glob(WEIGHTS_PATTERN), directory / WEIGHTS_FILE]:
-            if old.name != name:
-                old.unlink(missing_ok=True)
+        with locked(directory):  # another fit that ends now must not delete these weights
+            write_atomically(directory / name, data)
+            write_atomically(directory / SETTINGS_FILE, text.encode())
+            for old in [*directory.glob(WEIGHTS_PATTERN), directory / WEIGHTS_FILE]:
+                if old.name != name:
+                    old.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, directory: Path | str, *, dimension: int | None = None) -> Smoother:
