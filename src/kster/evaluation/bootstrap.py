@@ -30,7 +30,7 @@ class Sample:
         return float(ordered.mean()), float(ordered[-1 - cut] - ordered[cut]) / 2
 
     def p_value(self, baseline: Sample) -> float:
-        """How often chance alone makes a difference as large as the one between these two (sacreBLEU's count).
+        """How often chance makes a difference as large as the one between these two, as sacreBLEU counts.
 
         It counts one tail: about a tenth of all pairs of equally good systems have p < 0.05. It also counts
         larger differences only, and so calls two equal outputs significantly different; without ties the two
