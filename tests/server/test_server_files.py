@@ -164,6 +164,12 @@ def test_a_translated_page_says_that_it_is_utf_8(head: str, encoding: str) -> No
     assert done.count("charset") == 1
 
 
+def test_a_page_may_hold_what_xml_may_not() -> None:
+    page = b"<html><body>a\x01<b>b</b>&#2; <code>1<!-- c --></code></body></html>"
+    assert "A\ufffd <b>B</b>".encode() in capitals("a.html", page)
+    assert b"<code>1<!-- c --></code>" in capitals("a.html", page)
+
+
 def test_a_page_keeps_its_doctype_and_gets_none() -> None:
     short = b"<!DOCTYPE html>\n<title>a</title><p>b"
     assert capitals("a.html", short).startswith(b"<!DOCTYPE html>\n<html>")

@@ -176,6 +176,7 @@ def test_a_translation_begins_and_ends_like_its_source() -> None:
         (HEADER + '\nmsgid "a"\nmsgstr "b\n', "line 8 is neither a comment nor a quoted PO string"),
         (HEADER + '\nmsgid "a"\n', "line 7: this entry has no msgstr"),
         (HEADER + '\nmsgid "a"\nmsgid "b"\nmsgstr ""', "line 7: this entry has no msgstr"),
+        (HEADER.replace("UTF-8", "ISO-88591"), "declares the encoding 'ISO-88591'"),
         ('"a"\n', "line 1 belongs to no entry"),
     ],
 )

@@ -21,7 +21,7 @@ class FileText:
 
     def __init__(self, data: bytes, declared: str | None = None) -> None:
         self._mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-        self._codec = _MARKS.get(self._mark) or detect_encoding(data[:65536], declared)
+        self._codec = _MARKS.get(self._mark) or codec_of(data, declared)
         try:
             self.text = data[len(self._mark) :].decode(self._codec)
         except UnicodeDecodeError as error:
@@ -45,3 +45,13 @@ class FileText:
 
     def encode(self, text: str, errors: str = "strict") -> bytes:
         return self._mark + text.encode(self._codec, errors)
+
+
+def codec_of(data: bytes, declared: str | None = None) -> str:
+    """What to decode a file with; declared: the encoding it claims to be in."""
+    try:
+        return detect_encoding(data[:65536], declared)
+    except LookupError:
+        raise KsterError(
+            f"declares the encoding {declared!r}, which is not known; save it as UTF-8"
+        ) from None

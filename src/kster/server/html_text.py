@@ -112,7 +112,7 @@ class HtmlText:
             node = stack.pop()
             if not isinstance(node.tag, str) or node.tag in UNTOUCHED or _is_marked_untouched(node):
                 continue
-            for inner in (node, *(each for child in node if _is_inline(child) for each in child.iter())):
+            for inner in (node, *(each for child in node if _is_inline(child) for each in child.iter("*"))):
                 if not _is_kept(inner, node):
                     self._attributes += [(inner, name) for name in ATTRIBUTES if is_prose(inner.get(name))]
             before, run = None, []
@@ -129,6 +129,7 @@ class HtmlText:
         tokens: list[Token] = [(parent.text if before is None else before.tail) or ""]
         for element in run:
             tokens += [*tokens_of(element, _is_whole), element.tail or ""]
+        tokens = [storable(token) if isinstance(token, str) else token for token in tokens]
         if any(isinstance(token, str) and is_prose(token) for token in tokens):
             self._texts.append(InlineText(tokens, partial(write_back, parent, before, run)))
 

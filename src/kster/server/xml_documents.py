@@ -121,7 +121,8 @@ class XliffDocument(_XmlDocument):
             return True
         if target is None or target.is_empty:
             return False
-        return state not in UNTRANSLATED or self._xml.content(target) != self._xml.content(source)
+        is_copy = self._xml.content(target) == self._xml.content(source)
+        return not is_copy or state not in UNTRANSLATED or unit.get("subState") is not None
 
     def _declare(self, unit: Element) -> None:
         """Make the file say its target language if it says its source language only."""
