@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import lzma
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
 
@@ -16,28 +17,80 @@ from kster.errors import KsterError
 
 
 @contextmanager
-def atomic_text(path: Path) -> Iterator[TextIO]:
+def atomic_text(path: Path, *, keep: Callable[[Path], bool] | None = None) -> Iterator[TextIO]:
     """A UTF-8 text file to write to, put in place of `path` when the block ends without an error.
 
-    A name in `.gz` or `.xz` is compressed. Line ends are written as given.
+    A name in `.gz` or `.xz` is compressed. Line ends are written as given. A link stays one, and what it
+    leads to is replaced. A pipe or a device cannot be: it is written to as the text comes.
+
+    keep: asked after an error whether what was written so far shall stay, in this file beside `path`.
     """
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    if _takes_a_stream(path):
+        with (
+            _for_people(path, "what was written to it may be incomplete"),
+            path.open("ab") as raw,
+            _text(raw, path.suffix) as text,
+        ):
+            yield text
+        return
+    with _for_people(path, "nothing was changed"):
+        place = _place(path)
+        ending = "partial" if keep else "part"
+        part = place.with_name(f"{'' if keep else '.'}{place.name}.{secrets.token_hex(4)}.{ending}")
+        try:
+            with part.open("xb") as raw:
+                if place.exists():
+                    with suppress(OSError):  # some file systems know no modes
+                        os.fchmod(raw.fileno(), place.stat().st_mode & 0o777)
+                with _text(raw, path.suffix) as text:
+                    yield text
+                raw.flush()
+                os.fsync(raw.fileno())
+            os.replace(part, place)
+        except BaseException:
+            if keep is None or not part.exists() or not keep(part):
+                part.unlink(missing_ok=True)
+            raise
+
+
+def _takes_a_stream(path: Path) -> bool:
+    """Whether this is no file to be replaced: a pipe, a device, or standard output by its name."""
+    named = path.absolute()
+    if named.is_relative_to("/dev/fd") or named.is_relative_to("/proc") or named == Path("/dev/stdout"):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _place(path: Path) -> Path:
+    """Where the links lead to, if a file can be written there. Raises OSError."""
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():  # a loop
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if place.is_dir():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if place.exists() and not os.access(place, os.W_OK):  # replacing would not ask
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+    return place
+
+
+@contextmanager
+def _for_people(path: Path, after: str) -> Iterator[None]:
     try:
-        with part.open("xb") as raw:
-            with _compressed(raw, path.suffix) as packed:
-                text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
-                yield text
-                text.flush()
-                text.detach()  # else dropping the wrapper would close what is still to be synced
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.replace(part, path)
+        yield
     except OSError as error:
-        raise KsterError(
-            f"{path}: cannot be written ({error.strerror or error}); nothing was changed"
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+        raise KsterError(f"{path}: cannot be written ({error.strerror or error}); {after}") from error
+
+
+@contextmanager
+def _text(raw: IO[bytes], suffix: str) -> Iterator[TextIO]:
+    """What was written goes to `raw` after an error, too."""
+    with _compressed(raw, suffix) as packed:
+        text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()  # else dropping the wrapper would close what is still to be synced
 
 
 @contextmanager
