@@ -76,6 +76,27 @@ def test_semicolons_are_recognised(put) -> None:
     assert read(put("a.csv", "en;de\na, b;c\n"))[0] == [Pair("a, b", "c")]
 
 
+@pytest.mark.parametrize(
+    "row", ['"Hello, world";"Hallo, Welt"', "Hello, world;Hallo, Welt", '"Hello, world";Hallo']
+)
+def test_semicolons_are_told_from_commas_in_the_text_without_a_header(put, row: str) -> None:
+    pairs, rejections = read(put("a.csv", f"{row}\n" * 3))
+    assert [pair.source for pair in pairs] == ["Hello, world"] * 3
+    assert rejections == []
+
+
+@pytest.mark.parametrize("row", ['"Stop; go","Halt; los"', "Stop; go,Halt; los", "Stop; now; go,Halt;"])
+def test_commas_are_told_from_semicolons_in_the_text_without_a_header(put, row: str) -> None:
+    pairs, rejections = read(put("a.csv", f"{row}\n" * 3))
+    assert [pair.target for pair in pairs] == [row.split(",")[1].strip('"')] * 3
+    assert rejections == []
+
+
+def test_a_line_break_in_quotes_does_not_hide_the_semicolons(put) -> None:
+    path = put("a.csv", '"one, two\nthree";"eins, zwei\ndrei"\n"a";"b, c"\n')
+    assert read(path)[0] == [Pair("one, two\nthree", "eins, zwei\ndrei"), Pair("a", "b, c")]
+
+
 def test_a_fault_in_one_csv_line_rejects_that_line(put) -> None:
     pairs, rejections = read(put("a.csv", 'a,b\n"c"x,d\n\ne,f,g\nh,i\n'))
     assert pairs == [Pair("a", "b"), Pair("h", "i")]

@@ -11,8 +11,10 @@ cannot hold a tab or a line break, which its writer turns into spaces. CSV follo
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
@@ -21,6 +23,9 @@ from kster.formats.encoding import MAX_LINE, text_lines
 from kster.formats.languages import best_two, looks_like_code, match_rank
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, one_line, readable_id
+
+DELIMITERS = ",;"  # of CSV; spreadsheets write semicolons where a comma is in numbers
+LOOKED_AT = 20  # lines, to tell which of them it is
 
 Row = tuple[int, Sequence[str] | UnusableUnit]  # line number; cells, or why there are none
 
@@ -119,9 +124,8 @@ def _csv_rows(path: Path) -> Iterator[Row]:
     line after line leaves no way to tell rows from text, and spoils the file."""
     too_long = "x" * (csv.field_size_limit() + 1)  # stands for a line that is: csv refuses it as such
     lines = (too_long if line is None else line for line in text_lines(path, keep_ends=True))
-    first = next(lines, "")
-    delimiter = ";" if first.count(";") and not first.count(",") else ","
-    reader = csv.reader(_chain(first, lines), delimiter=delimiter, strict=True)
+    first = list(islice(lines, LOOKED_AT))
+    reader = csv.reader(chain(first, lines), delimiter=_delimiter(first), strict=True)
     while True:
         begin = reader.line_num + 1
         try:
@@ -138,10 +142,23 @@ def _csv_rows(path: Path) -> Iterator[Row]:
             yield begin, cells or UnusableUnit("empty line")
 
 
-def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
-    if first:
-        yield first
-    yield from rest
+def _delimiter(lines: Sequence[str]) -> str:
+    """The one by which most of these rows have the same number of cells, two at least; of equally good ones
+    that which makes just two, then the comma."""
+
+    def fitness(delimiter: str) -> tuple[int, bool]:
+        lengths: Counter[int] = Counter()
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        while True:
+            try:
+                lengths[len(next(reader))] += 1
+            except StopIteration:
+                break
+            except csv.Error:
+                continue  # quotes that this delimiter does not stand between
+        return max(((count, cells == 2) for cells, count in lengths.items() if cells > 1), default=(0, False))
+
+    return max(DELIMITERS, key=fitness)
 
 
 def write_tsv(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
