@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Hashable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from kster.errors import KsterError
 from kster.experiments import embeddings
+from kster.experiments.blocks import DOMAINS
 from kster.experiments.contrastive import (
     Contrast,
     build_contrasts,
@@ -21,7 +23,7 @@ from kster.experiments.contrastive import (
     select,
 )
 from kster.experiments.data import Corpora
-from kster.experiments.scale import Scale
+from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.thesaurus import Thesaurus
 
 FILLERS = [("often", "häufig"), ("today", "heute"), ("here", "hier"), ("again", "wieder"), ("money", "Geld")]
@@ -110,7 +112,7 @@ def test_another_contrawsd_is_not_taken_for_the_one_before(data: Path, tmp_path:
 
     def chosen() -> str:
         prepare(corpora, scale)
-        return str(read_selected(corpora))
+        return str(read_selected(corpora, scale))
 
     before = chosen()
     assert chosen() == before
@@ -123,6 +125,48 @@ def test_another_contrawsd_is_not_taken_for_the_one_before(data: Path, tmp_path:
     assert "etwas anderes" not in before
     given.unlink()
     assert "ambiguous words of the corpora" in chosen()
+
+
+def packed_at(data: Path, place: Path, count: int, *, of_before: bool = False) -> Corpora:
+    """The chosen examples beside the text that a pack has: not all that new ones would be made of."""
+    own = Path(shutil.copytree(data, place))
+    (own / "wsd" / "contrawsd.en-de.json").unlink()
+    shutil.rmtree(own / "europarl")
+    domains = {name: [asdict(Contrast(f"{i}", "r", ("c",))) for i in range(count)] for name in DOMAINS}
+    facts = {"origin": "3 ambiguous words of the corpora", "pool": count, "embeddings": ""}
+    facts |= {} if of_before else {"contrasts": count}
+    (own / "wsd" / "selected.en-de.json").write_text(json.dumps(facts | {"domains": domains}))
+    return Corpora(own, ("en", "de"), made=place / "made")
+
+
+@pytest.mark.parametrize("of_before", [False, True])
+@pytest.mark.parametrize("scale", [FULL, QUICK], ids=["full", "quick"])
+def test_examples_packed_at_a_smaller_scale_are_not_taken_for_all(
+    scale: Scale, of_before: bool, data: Path, tmp_path: Path
+) -> None:
+    few = packed_at(data, tmp_path / "few", scale.contrasts - 1, of_before=of_before)
+    with pytest.raises(
+        KsterError, match=r"selected\.en-de\.json: too few .*cannot be chosen anew: .*europarl"
+    ):
+        prepare(few, scale)
+    for count in (scale.contrasts, scale.contrasts + 5):
+        enough = packed_at(data, tmp_path / str(count), count, of_before=of_before)
+        prepare(enough, scale)
+        chosen = read_selected(enough, scale)["domains"]
+        assert [c.source for c in chosen["law"]] == [str(i) for i in range(scale.contrasts)]
+        assert not enough.made.exists()
+
+
+def test_too_few_examples_are_chosen_anew_where_their_text_is(
+    data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    few = packed_at(data, tmp_path / "data", scale.contrasts - 1)
+    shutil.copytree(data / "wsd", few.root / "wsd", dirs_exist_ok=True)
+    path = prepare(few, scale)
+    assert path == few.made / "wsd" / "selected.en-de.json"
+    assert json.loads(path.read_text())["contrasts"] == scale.contrasts
+    assert len(read_selected(few, scale)["domains"]["law"]) == scale.contrasts
+    assert prepare(few, scale) == path
 
 
 def test_without_the_embedding_package_examples_are_chosen_by_their_words(

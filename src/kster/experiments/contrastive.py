@@ -44,6 +44,7 @@ TOGETHER = 0.1  # at most this share of the rarer sense's pairs has the other on
 LEAST_LETTERS = 4
 SAME_STEM = 4  # words that begin alike for so many letters are forms of one word
 MOST_OF_A_SENSE = 10  # examples
+CONTRAWSD = "contrawsd"  # begins the name of its file
 DOMAIN_SENTENCES = 500  # that stand for a domain
 
 
@@ -184,21 +185,40 @@ def select(
     return chosen
 
 
-def selected_file(corpora: Corpora) -> Path:
-    """Where the chosen examples are: with the data if they were packed, else among what was made."""
-    name = f"selected.{'-'.join(corpora.direction)}.json"
-    packed = corpora.root / "wsd" / name
-    return packed if packed.is_file() else corpora.made / "wsd" / name
+def selected_file(corpora: Corpora, scale: Scale) -> Path:
+    """Where the chosen examples are: with the data if enough were packed, else among what was made."""
+    packed = _packed_file(corpora)
+    if packed.is_file() and _has(packed, scale.contrasts):
+        return packed
+    return corpora.made / "wsd" / packed.name
+
+
+def _packed_file(corpora: Corpora) -> Path:
+    return corpora.root / "wsd" / f"selected.{'-'.join(corpora.direction)}.json"
+
+
+def _has(path: Path, count: int) -> bool:
+    """Whether so many examples a domain were asked for when they were chosen, or more.
+
+    A file of before does not say. There may be fewer, since there were no more to choose from; but by the
+    size of the pool that can be told of ContraWSD alone: at a smaller scale other pools are smaller, too.
+    """
+    selected = read_json(path)
+    if "contrasts" in selected:
+        return bool(selected["contrasts"] >= count)
+    wanted = min(count, selected["pool"]) if selected["origin"].startswith(CONTRAWSD) else count
+    return all(len(found) >= wanted for found in selected["domains"].values())
 
 
 def prepare(corpora: Corpora, scale: Scale) -> Path:
     """Make the file of chosen examples, unless it is there, and of the same ContraWSD or of none as well."""
-    path = selected_file(corpora)
-    given = corpora.root / "wsd" / f"contrawsd.{'-'.join(corpora.direction)}.json"
+    path, packed = selected_file(corpora, scale), _packed_file(corpora)
+    given = packed.with_name(f"{CONTRAWSD}.{'-'.join(corpora.direction)}.json")
     origin = {"origin": given.name, "given": digest(given.read_bytes().hex())} if given.is_file() else {}
-    packed = path.parent == given.parent
-    if path.is_file() and (packed or _is_of(path, given, origin)):
+    if path.is_file() and (path == packed or (_is_of(path, given, origin) and _has(path, scale.contrasts))):
         return path
+    if packed.is_file() and not origin:
+        _require_text(corpora, packed, scale)
     if origin:
         contrasts = read_contrawsd(given)
     else:
@@ -214,8 +234,21 @@ def prepare(corpora: Corpora, scale: Scale) -> Path:
     own = {domain: corpora.pairs(memory_slice(domain, scale).at_most(DOMAIN_SENTENCES)) for domain in DOMAINS}
     chosen = select(contrasts, own, scale.contrasts, corpora.direction.index("en"))
     domains = {domain: [asdict(contrast) for contrast in found] for domain, found in chosen.items()}
-    write_json(path, {**origin, "pool": len(contrasts), "embeddings": method(), "domains": domains})
+    facts = {**origin, "pool": len(contrasts), "contrasts": scale.contrasts, "embeddings": method()}
+    write_json(path, {**facts, "domains": domains})
     return path
+
+
+def _require_text(corpora: Corpora, packed: Path, scale: Scale) -> None:
+    """What new examples are made of, where those that were packed are too few."""
+    try:
+        for slice in (*text_slices(scale), *searched_slices(scale)):
+            corpora.files(slice)
+    except KsterError as error:
+        raise KsterError(
+            f"{packed}: too few examples, it was made at a smaller scale than {scale.name}, which wants "
+            f"{scale.contrasts} of each domain; and they cannot be chosen anew: {error}. Pack the data again"
+        ) from None
 
 
 def _is_of(path: Path, given: Path, origin: dict[str, str]) -> bool:
@@ -227,11 +260,13 @@ def _is_of(path: Path, given: Path, origin: dict[str, str]) -> bool:
     return bool(selected["origin"] == given.name and selected.get("given", content) == content)
 
 
-def read_selected(corpora: Corpora) -> dict[str, Any]:
-    data = read_json(selected_file(corpora))
+def read_selected(corpora: Corpora, scale: Scale) -> dict[str, Any]:
+    """The chosen examples, those most like each domain; no more than the scale wants."""
+    data = read_json(selected_file(corpora, scale))
     for domain, entries in data["domains"].items():
         data["domains"][domain] = [
-            Contrast(**(entry | {"contrastive": tuple(entry["contrastive"])})) for entry in entries
+            Contrast(**(entry | {"contrastive": tuple(entry["contrastive"])}))
+            for entry in entries[: scale.contrasts]
         ]
     return data
 
@@ -244,7 +279,11 @@ def text_slices(scale: Scale) -> list[Slice]:
 
 
 def searched_slices(scale: Scale) -> list[Slice]:
-    """What examples are taken from: nothing that is in a memory or that fits learn from."""
+    """What examples are taken from: nothing that is in a memory or that fits to a memory learn from.
+
+    The smoother that a model carries, from which fits begin, has learned from Europarl's dev set, however
+    (`default_smoother`).
+    """
     tests = [test_slice(name, scale) for name in (GENERAL, *DOMAINS)]
     more = [Slice(name, split) for name in ("ted", "europarl") for split in ("dev", "test")]
     most = None if scale.test is None else 40 * scale.test

@@ -18,7 +18,7 @@ from kster.experiments.systems import engine_of
 
 def wsd(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
     """Accuracy and BLEU of the base model and of KSTER with the mixed memory, on each domain's examples."""
-    selected = read_selected(pipeline.corpora)
+    selected = read_selected(pipeline.corpora, scale)
     engines = {"Base": Engine(), "KSTER": engine_of(pipeline, kster(scale), mixed_setting(scale), scale)}
     rows = []
     for domain, contrasts in selected["domains"].items():
