@@ -222,6 +222,31 @@ def test_a_fit_can_start_from_the_smoother_that_the_model_carries(tiny_marian: P
         assert Smoother.load(memory.directory / "smoother").settings.kernel == "gaussian"
 
 
+def test_a_fit_without_a_sure_gain_leaves_what_the_model_carries(
+    tiny_marian: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = shutil.copytree(tiny_marian, tmp_path / "model")
+    model = BaseModel.load(directory, device="cpu")
+    settings = FitSettings(**QUICK, start="carried")  # type: ignore[arg-type]
+    with Memory.create(tmp_path / "large", model) as large:
+        large.import_pairs(Pair(*pair) for pair in make_pairs(150, seed=1))
+        fit(model, large, settings)
+        good = Smoother.load(large.directory / "smoother")
+        good.save(directory / "smoother")
+    bad = Smoother(settings.smoother(model.dimension, bandwidth=3.0, mixing_weight=0.1))
+    with Memory.create(tmp_path / "small", model) as small:
+        small.import_pairs(Pair(*pair) for pair in make_pairs(6, seed=2))
+        fit(model, small, settings)
+        kept = Smoother.load(small.directory / "smoother")
+        assert all(torch.equal(kept.state_dict()[name], value) for name, value in good.state_dict().items())
+        assert "the model's own smoother stays in use" in caplog.text
+        caplog.clear()
+        bad.save(directory / "smoother")
+        fit(model, small, settings)  # a sure gain: anything is better than that one
+        assert Smoother.load(small.directory / "smoother").state_dict().keys() == bad.state_dict().keys()
+        assert not caplog.text
+
+
 def test_what_is_not_learned_stays_where_it_was_told_to_start(model: BaseModel, memory: Memory) -> None:
     given = {"start": "carried", "bandwidth": 7.0, "mixing_weight": 0.7, "exact_match": None}
     report = fit(model, memory, FitSettings(**QUICK, **given, learn_weight=False))  # type: ignore[arg-type]

@@ -17,8 +17,15 @@ from kster.smoothing import FitSettings, Smoother, SmootherSettings, fit
 from kster.smoothing.cache import EXTERNAL, FitCache
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.metric import NUMBERS_AT_ONCE, Metric
-from kster.smoothing.metric_fit import learn_metric, surely_better
-from kster.smoothing.optimisation import CurvePoint, Evaluation, Optimisation, Source, evaluate
+from kster.smoothing.metric_fit import SURE, learn_metric
+from kster.smoothing.optimisation import (
+    CurvePoint,
+    Evaluation,
+    Optimisation,
+    Source,
+    evaluate,
+    surely_better,
+)
 from kster.translation import Translator
 from smoothing.conftest import make_pairs
 
@@ -162,11 +169,11 @@ def test_a_gain_that_may_be_chance_is_none() -> None:
     noise = torch.randn(2_000, generator=torch.Generator().manual_seed(1))
     better = [evaluation(before - 0.1 + 0.5 * noise)]
     luckier = [evaluation(before - 0.02 + 0.5 * (noise - noise.mean()))]
-    assert surely_better(better, [evaluation(before)])
+    assert surely_better(better, [evaluation(before)], SURE)
     assert luckier[0].nll < float(before.double().mean())
-    assert not surely_better(luckier, [evaluation(before)])
+    assert not surely_better(luckier, [evaluation(before)], SURE)
     # What one source gains may be lost by the other.
-    assert not surely_better([*better, evaluation(before + 0.2)], 2 * [evaluation(before)])
+    assert not surely_better([*better, evaluation(before + 0.2)], 2 * [evaluation(before)], SURE)
 
 
 def test_what_is_exact_is_not_learned() -> None:

@@ -22,11 +22,12 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.smoothing.cache import FitCache, concatenate
-from kster.smoothing.fit import over_fetch, start_smoother
+from kster.smoothing.fit import over_fetch
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.key_table import KeyTable
 from kster.smoothing.lookup import Lookup, cache_forced
 from kster.smoothing.optimisation import CurvePoint, Optimisation, Source, evaluate
+from kster.smoothing.start import start_smoother
 
 if TYPE_CHECKING:
     from kster.model import BaseModel, ForcedSentence

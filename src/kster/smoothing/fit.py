@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
+import logging
 import os
 import shutil
 import time
@@ -17,9 +17,8 @@ import torch
 
 from kster.errors import KsterError
 from kster.smoothing.cache import FitCache
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.dropout import drop, first_k
-from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.general import general_text
 from kster.smoothing.key_table import KeyTable
@@ -40,21 +39,23 @@ from kster.smoothing.optimisation import (
     Source,
     evaluate,
     neighbours_without_own,
+    surely_better,
 )
 from kster.smoothing.report import DevResult, Distribution, FitReport
-from kster.smoothing.settings import SmootherSettings
-from kster.smoothing.smoother import SETTINGS_FILE, Smoother
 from kster.smoothing.split import split_segments
+from kster.smoothing.start import carried_smoother, start_smoother
 from kster.smoothing.sweep import Grid, Trial, best_of, default_grid, sweep
 
 if TYPE_CHECKING:
     from kster.memory import Memory
     from kster.model import BaseModel
 
+log = logging.getLogger("kster.smoothing")
+
 MAX_TOKENS = {"cpu": 60_000, "cuda": 1_000_000}
-START_TOKENS = 4096  # training tokens on which the start is tuned
 GENERAL_HELD_OUT = 0.1  # of the general-domain pairs
 DEV_HELD_OUT = 4  # one of so many development pairs, when the others are learned from
+SURE = 2.0  # standard errors by which a fit must be better than what the model carries, or that stays
 
 Pairs = Sequence[tuple[str, str]]
 Progress = Callable[[str, int], None]
@@ -137,6 +138,7 @@ def fit(
             on_point(point)
 
     curve = run.run(lambda point: look("fitting", point))
+    keep_what_is_carried(model, run)
     fitted = time.monotonic()
     if settings.metric:
         steps = curve[-1].step
@@ -185,6 +187,18 @@ def fit(
     return report
 
 
+def keep_what_is_carried(model: BaseModel, run: Optimisation) -> None:
+    """Undo a fit that is no sure gain, as of a memory so small that chance decides what helps it."""
+    carried = carried_smoother(model, run.settings)
+    if carried is None:
+        return
+    before, after = ([evaluate(s, source, run.device) for source in run.dev] for s in (carried, run.smoother))
+    if not surely_better(after, before, SURE):
+        run.smoother.load_state_dict(carried.state_dict())
+        tokens = len(before[0].losses)
+        log.warning("no sure gain on %d development tokens: the model's own smoother stays in use", tokens)
+
+
 class _Cacher:
     """Builds the caches of one fit."""
 
@@ -228,46 +242,6 @@ class _Cacher:
     def _report(self, tokens: int) -> None:
         if self.progress is not None:
             self.progress("caching", self.done + tokens)
-
-
-def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
-    """The smoother before its first step, the same for the same seed."""
-    wanted = settings.smoother(model.dimension)
-    given = [value is not None for value in (settings.bandwidth, settings.mixing_weight)]
-    carried = _carried(model, wanted) if settings.start == "carried" and not any(given) else None
-    if carried is not None:
-        return carried
-    if settings.start != "paper" and not all(given):
-        generator = torch.Generator().manual_seed(settings.seed)
-        sample = train.take(
-            torch.randperm(len(train), generator=generator)[:START_TOKENS], torch.device("cpu")
-        )
-        seen = neighbours_without_own(sample)
-        grid = default_grid(sample, seen, settings.kernel, ks=(settings.k,))
-        rule = exact_match_rule(wanted.exact_match, wanted.exact_tolerance)
-        best = best_of(sweep(sample, seen, grid, settings.kernel, rule))
-        wanted = settings.smoother(model.dimension, best.bandwidth, best.mixing_weight)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        return Smoother(wanted).to(model.device)
-
-
-def _carried(model: BaseModel, wanted: SmootherSettings) -> Smoother | None:
-    """The model's default smoother, ready to be trained on, if its networks are of the wanted kind.
-
-    They do not depend on the number of neighbours, nor on where they once started.
-    """
-    directory = model_directory(model) / SMOOTHER_DIRECTORY
-    if not (directory / SETTINGS_FILE).is_file():
-        return None
-    smoother = Smoother.load(directory, dimension=model.dimension)
-    have = smoother.settings
-    free = {"k": have.k, "bandwidth": have.bandwidth, "mixing_weight": have.mixing_weight}
-    if have != dataclasses.replace(wanted, **free):  # type: ignore[arg-type]
-        return None
-    started = Smoother(dataclasses.replace(have, k=wanted.k))
-    started.load_state_dict(smoother.state_dict())
-    return started.to(model.device)
 
 
 def _tuned_knn(cache: FitCache, device: torch.device) -> Trial:

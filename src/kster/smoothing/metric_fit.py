@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -14,11 +13,11 @@ from kster.smoothing.fit_settings import FitSettings
 from kster.smoothing.metric import tokens_at_once
 from kster.smoothing.optimisation import (
     CurvePoint,
-    Evaluation,
     Optimisation,
     Source,
     evaluate,
     neighbours_without_own,
+    surely_better,
 )
 from kster.smoothing.smoother import Smoother
 
@@ -55,17 +54,9 @@ def learn_metric(
     curve = run.run(None if progress is None else lambda point: progress(counted_on(point)))
     plain = [evaluate(fitted.smoother, source, device) for source in fitted.dev]
     learned = [evaluate(measured, source, device) for source in fitted.dev]
-    if not surely_better(learned, plain):
+    if not surely_better(learned, plain, SURE):
         return fitted.smoother, []
     return measured, [counted_on(point) for point in curve[1:]]
-
-
-def surely_better(these: Sequence[Evaluation], those: Sequence[Evaluation]) -> bool:
-    """On the same tokens, every source counting the same."""
-    gains = [b.losses.double() - a.losses.double() for a, b in zip(these, those, strict=True)]
-    mean = sum(float(gain.mean()) for gain in gains)
-    error = math.sqrt(sum(float(gain.var()) / len(gain) for gain in gains))
-    return mean > SURE * error
 
 
 def with_metric(smoother: Smoother, source: Source, rank: int, seed: int, device: torch.device) -> Smoother:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,14 @@ def evaluate(smoother: Smoother, source: Source, device: torch.device) -> Evalua
         bandwidths.append(smoothing.bandwidth.cpu())
         weights.append(smoothing.mixing_weight.cpu())
     return Evaluation(torch.cat(losses), torch.cat(bandwidths), torch.cat(weights))
+
+
+def surely_better(these: Sequence[Evaluation], those: Sequence[Evaluation], errors: float) -> bool:
+    """By more than so many standard errors, on the same tokens, every source counting the same."""
+    gains = [b.losses.double() - a.losses.double() for a, b in zip(these, those, strict=True)]
+    mean = sum(float(gain.mean()) for gain in gains)
+    error = math.sqrt(sum(float(gain.var()) / len(gain) for gain in gains))
+    return mean > errors * error
 
 
 class _Shuffled:
