@@ -14,6 +14,7 @@ from kster.experiments.data import LANGUAGES, Corpora, Slice, pack
 from kster.experiments.place import Direction, directions_of
 from kster.experiments.preparation import PREPARATIONS, PREPARED_FROM, original
 from kster.experiments.run import experiment_names, needed_data, parts, run
+from kster.experiments.same_text import remember_text
 from kster.experiments.scale import FULL, QUICK, Scale
 from kster.experiments.stages import Clock, OutOfTime
 from kster.experiments.tables import UNSEEN
@@ -111,7 +112,9 @@ def _run(request: Request, names: list[str]) -> bool:
         raise KsterError(f"--workers is {request.workers}; accepted: at least 1")
     clock = Clock(request.max_seconds)
     directions = directions_of(request, names)
+    _remember_text(request, names, made=False)
     _prepare(request, names, directions)
+    _remember_text(request, names, made=True)
     if request.workers > 1 and not _share(request, names, clock):
         return _out_of_time()
     try:
@@ -128,6 +131,20 @@ def _run(request: Request, names: list[str]) -> bool:
 def _out_of_time() -> bool:
     print("out of time; what is finished is kept, the same command continues", file=sys.stderr)
     return False
+
+
+def _remember_text(request: Request, names: list[str], *, made: bool) -> None:
+    """Refuses text other than before. made: what preparations make, after them; or all else, before."""
+    corpora = Corpora(request.data, LANGUAGES, made=request.made)
+    slices = {slice for name in names for slice in _slices(request, name)}
+    noisy = {slice for slice in slices if slice != original(slice)}
+    if not made:
+        slices = {original(slice) for slice in slices}
+        for name in set(names) & PREPARED_FROM.keys():
+            read = PREPARED_FROM[name](request.scale)
+            if all(corpora.has(slice) for slice in read):  # it is not packed
+                slices |= set(read)
+    remember_text(corpora, noisy if made else slices, request.out, request.cache_directory)
 
 
 def _prepare(request: Request, names: list[str], directions: dict[str, Direction]) -> None:

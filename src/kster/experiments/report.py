@@ -8,10 +8,12 @@ from typing import Any
 
 from kster.errors import KsterError
 from kster.experiments import plots
+from kster.experiments.data import LANGUAGES, Corpora, Slice
 from kster.experiments.drawing import DRAWINGS, bars_of
 from kster.experiments.html import page
 from kster.experiments.origin import in_words
 from kster.experiments.run import experiment_names
+from kster.experiments.same_text import require_same_text
 from kster.experiments.scoring import ScoredTable, score_cells
 from kster.experiments.sections import Section, bleu_table
 from kster.experiments.stages import read_json, write_json
@@ -39,6 +41,7 @@ SUMMARIES = {
 
 def report(names: Sequence[str], data: Path, out: Path) -> Path:
     """Report these experiments, and put all that have been reported into one page; returns it."""
+    _require_text(names, data, out)
     pages = []
     for name in names:
         sections = build(name, data, out)
@@ -49,6 +52,18 @@ def report(names: Sequence[str], data: Path, out: Path) -> Path:
     path = out / ("report.html" if len(names) > 1 else f"{names[0]}/report.html")
     path.write_text(page("KSTER: experiments", pages), encoding="utf-8")
     return path
+
+
+def _require_text(names: Sequence[str], data: Path, out: Path) -> None:
+    """What the translations are compared with is what was translated."""
+    tests = {
+        Slice(**cell["test"])
+        for name in names
+        for result in runs_of(name, out)
+        for cell in (*result["cells"], *result.get("statistics", {}).get("growth", ()))
+    }
+    if tests:
+        require_same_text(Corpora(data, LANGUAGES), tests, out)
 
 
 def runs_of(name: str, out: Path) -> list[dict[str, Any]]:
