@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,14 @@ PAIRS = [Pair("a house", "ein Haus")]
 TSV = "en\tde\tid\na house\tein Haus\t\n"
 
 
-def fail_after(path: Path, text: str, **options: object) -> None:
-    with pytest.raises(ZeroDivisionError), atomic_text(path, **options) as out:  # type: ignore[arg-type]
-        out.write(text)
-        _ = 1 / 0
+def fail_after(path: Path, text: str, keep: Callable[[Path], bool] | None = None) -> None:
+    def write() -> None:
+        with atomic_text(path, keep=keep) as out:
+            out.write(text)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
 
 
 def test_an_error_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path: Path) -> None:
