@@ -54,11 +54,16 @@ def test_too_little_memory_is_no_bug(kster: Call, tmp_path: Path, monkeypatch: p
 
 
 def test_what_the_operating_system_refuses_is_a_mistake(
-    kster: Call, filled_memory: Path, tmp_path: Path
+    kster: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "folder").mkdir()
-    done = kster("translate", "--memory", filled_memory, "--output", tmp_path / "folder", stdin="x")
-    assert done.is_mistake("folder: Is a directory")
+    monkeypatch.setattr("kster.cli.memory_commands.open_memory", Path.read_bytes)
+    assert kster("memory", "list", tmp_path / "folder").is_mistake("folder: Is a directory")
+
+
+def test_a_directory_is_no_output(kster: Call, filled_memory: Path, tmp_path: Path) -> None:
+    done = kster("translate", "--memory", filled_memory, "--output", tmp_path, stdin="x")
+    assert done.is_mistake("is a directory")
 
 
 def test_interrupted(kster: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

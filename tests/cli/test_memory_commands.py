@@ -231,6 +231,25 @@ def test_import_checks_all_files_before_the_first_goes_in(kster: Call, memory: P
     assert len(kster("memory", "list", memory).lines) == 30
 
 
+def test_import_refuses_a_language_that_is_not_the_memorys(kster: Call, memory: Path, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "new.tsv", ["something new\tquelque chose"])
+    lines = ("--source", write_lines(tmp_path / "a", ["x"]), "--target", write_lines(tmp_path / "b", ["y"]))
+    refused = kster("memory", "import", memory, file, "--target-lang", "fr")
+    assert refused.is_mistake(f"--target-lang fr: the examples of {memory} are en → de; nothing was imported")
+    assert kster("memory", "import", memory, file, "--source-lang", "de").is_mistake("--source-lang de")
+    assert kster("memory", "import", memory, *lines, "--target-lang", "fr-CA").is_mistake("--target-lang")
+    assert len(kster("memory", "list", memory).lines) == 30
+
+
+def test_import_takes_other_regions_and_spellings_of_the_memorys_languages(
+    kster: Call, memory: Path, tmp_path: Path
+) -> None:
+    file = write_lines(tmp_path / "new.tsv", ["en-GB\tde-AT", "something new\tetwas Neues"])
+    languages = ("--source-lang", "eng_Latn", "--target-lang", "de-AT")
+    assert kster("memory", "import", memory, file, *languages).status == 0
+    assert len(kster("memory", "list", memory).lines) == 31
+
+
 def test_inline_tags_are_stripped_or_kept(kster: Call, memory: Path, tmp_path: Path) -> None:
     file = tmp_path / "tags.tmx"
     unit = '<tuv xml:lang="{}"><seg>{} <bpt i="1">&lt;b></bpt>{}<ept i="1">&lt;/b></ept></seg></tuv>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kster.cli.opening import open_with_model
+from kster.cli.binary import require_text
+from kster.cli.opening import open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
 from kster.cli.output import emit, emit_json, flush, note
 from kster.cli.progress import progress_bar
@@ -70,6 +72,7 @@ def import_files(
 
     Languages are the memory's unless given; `en-GB` in a file serves `en`.
     """
+    _require_languages(directory, source_lang, target_lang)
     inputs = _inputs(files or [], source, target, (source_lang, target_lang), format, tags)
     finished: list[dict[str, Any]] = []
     with open_with_model(directory, model, device) as memory:
@@ -82,6 +85,26 @@ def import_files(
             # Files that went in before one that failed stay in, so their reports are due as well.
             if json and finished:
                 emit_json(finished)
+
+
+def _require_languages(directory: Path, source_lang: str | None, target_lang: str | None) -> None:
+    """Those given choose among a file's languages; they cannot make another language the memory's."""
+    from kster.formats.languages import match_rank
+
+    with open_memory(directory) as memory:
+        own = memory.description
+    given = (("--source-lang", source_lang, own.source_lang), ("--target-lang", target_lang, own.target_lang))
+    for option, language, known in given:
+        if language and known and not match_rank(_without_region(known), _without_region(language)):
+            raise KsterError(
+                f"{option} {language}: the examples of {directory} are {own.source_lang or '?'} → "
+                f"{own.target_lang or '?'}; nothing was imported"
+            )
+
+
+def _without_region(code: str) -> str:
+    """`pt-BR` is `pt`: who names another region wants its examples."""
+    return re.sub(r"[-_]([A-Za-z]{2}|[0-9]{3})(?=[-_]|$)", "", code.strip())
 
 
 def _show(name: str, report: ImportReport) -> None:
@@ -130,6 +153,7 @@ def _inputs(
         for file in (source, target):
             if not file.exists():
                 raise KsterError(f"{file}: no such file; nothing was imported")
+            require_text(file)
         how = partial(Memory.import_file, source=source, target=target)
         inputs.append(_Input(f"{source}, {target}", how))
     return inputs

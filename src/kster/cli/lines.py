@@ -6,10 +6,11 @@ import select
 import sys
 from collections.abc import Iterator
 from io import UnsupportedOperation
-from itertools import zip_longest
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
+from kster.cli.binary import require_text
 from kster.errors import KsterError
 
 CHUNK = 1 << 18
@@ -52,10 +53,33 @@ def file_lines(path: Path) -> Iterator[str]:
 
     if path.is_dir():
         raise KsterError(f"{path}: is a directory, not a file")
-    for number, line in enumerate(text_lines(path), 1):
-        if line is None:
-            raise _too_long(str(path), number)
-        yield line
+    require_text(path)
+    number = 0
+    try:
+        for number, line in enumerate(text_lines(path), 1):
+            if line is None:
+                raise _too_long(str(path), number)
+            yield line
+    except KsterError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError) and error.__cause__.encoding == "utf-8":
+            yield from _lines_before_damage(path, number)
+        raise
+
+
+def _lines_before_damage(path: Path, given: int) -> Iterator[str]:
+    """Those after the first `given` of a file in UTF-8, which is decoded many lines at a time, or none."""
+    from kster.formats.encoding import open_bytes
+
+    with open_bytes(path) as stream:
+        for number in count(1):
+            line = stream.readline(MAX_LINE_BYTES + 1)
+            if number <= given:
+                continue
+            try:
+                text = _decoded(line.removesuffix(b"\n"), number)
+            except KsterError:
+                return
+            yield text
 
 
 def read_lines(path: Path) -> list[str]:

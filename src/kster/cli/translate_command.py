@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from kster.cli.binary import require_text
 from kster.cli.lines import line_blocks
 from kster.cli.opening import open_translator
 from kster.cli.options import (
@@ -24,7 +25,7 @@ from kster.cli.options import (
     SourceLang,
     TargetLang,
 )
-from kster.cli.output import ReaderGone, as_json
+from kster.cli.output import ReaderGone, as_json, note
 from kster.cli.progress import progress_bar
 from kster.errors import KsterError
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
 EXPLAINED_BLOCK = 128  # explanations are a thousand times larger than their sentences
+
+DOCUMENTS = (".docx", ".html", ".htm", ".po", ".tmx", ".xlf", ".xliff")  # that the server translates
+MARKUP = frozenset([*DOCUMENTS, ".xhtml", ".xml", ".pot", ".sdlxliff", ".mqxliff", ".mxliff"])
 
 
 class Explain(StrEnum):
@@ -83,20 +87,21 @@ def translate(
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
 ) -> None:
-    """Translate line by line. Empty lines stay empty and the order stays as it is.
+    """Translate plain text line by line. Empty lines stay empty and the order stays as it is.
 
-    A memory knows its model: `--memory DIR` alone is enough.
+    A memory knows its model: `--memory DIR` alone is enough. Documents (.docx, .html, .xliff, .po, …) are
+    translated by the server: `kster serve`.
     """
     _require_sense(method, bool(memory), beam, n_best, html=explain is Explain.HTML, json=json)
     _require_files(input, output)
     translator = open_translator(memory or [], model, device, source_lang, target_lang)
-    with _writer(output) as out:
+    done = 0
+    with _writer(output, lambda: done) as out:
         writer = _choose_writer(out, translator, method, explain, json)
         writer.begin()
         # Not beside the translations themselves: a bar would run into them.
         visible = output is not None or not sys.stdout.isatty()
         with progress_bar("translating", "lines", visible=visible) as show:
-            done = 0
             for block in line_blocks(input, EXPLAINED_BLOCK if explain else BLOCK):
                 translations = translator.translate(
                     block,
@@ -205,19 +210,58 @@ def _require_sense(
 
 
 def _require_files(input: Path | None, output: Path | None) -> None:
-    """That there is an input, and that the output would not overwrite it."""
+    """That there is an input of plain text, and that the output would not overwrite it."""
     if input is not None and not input.is_file():
         raise KsterError(f"{input}: {'is a directory, not a file' if input.is_dir() else 'no such file'}")
+    if input is not None and _suffix(input) in MARKUP:
+        raise KsterError(
+            f"{input}: plain text is accepted here, one text a line; documents ({' '.join(DOCUMENTS)}) are "
+            "translated by the server: `kster serve`, POST /translate_file"
+        )
+    if input is not None:
+        require_text(input)
     if input is not None and output is not None and output.exists() and input.samefile(output):
         raise KsterError(f"{output}: is the input, too; nothing was written")
+    if output is not None and output.is_dir():
+        raise KsterError(f"{output}: is a directory, not a file to write to")
     if output is not None and not output.parent.is_dir():
         raise KsterError(f"{output.parent}: no such directory to write {output.name} to")
 
 
+def _suffix(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
+    return Path(name).suffix
+
+
 @contextmanager
-def _writer(output: Path | None) -> Iterator[TextIO]:
+def _writer(output: Path | None, done: Callable[[], int]) -> Iterator[TextIO]:
+    """done: how many lines were written. If it ends early, these are kept, beside an earlier output."""
     if output is None:
         yield sys.stdout
         return
-    with output.open("w", encoding="utf-8", newline="\n") as file:
-        yield file
+    from kster.formats.atomic import atomic_text
+
+    kept: list[Path] = []
+
+    def keep(part: Path) -> bool:
+        kept.extend([part] if done() else [])
+        return bool(done())
+
+    try:
+        with atomic_text(output, keep=keep) as file:
+            yield file
+    except KsterError as error:
+        raise KsterError(f"{error}; {_outcome(output, kept, done())}") from error
+    except BaseException:  # Ctrl-C, too
+        if kept:
+            note(f"kster: {_outcome(output, kept, done())}")
+        raise
+
+
+def _outcome(output: Path, kept: list[Path], done: int) -> str:
+    """After an error: where what was translated is, and what became of an earlier output."""
+    state = "is as it was" if output.exists() else "was not made"
+    if not kept:
+        return f"{output} {state}"
+    lines = f"{done:,} line{'' if done == 1 else 's'}"
+    return f"what was translated before ({lines}) is in {kept[0]}, {output} {state}"

@@ -98,14 +98,26 @@ def detect_format(path: str | PathLike[str]) -> str:
     if not path.is_file() and len(list(islice(path.parent.glob(_literal(path.name) + ".*"), 2))) == 2:
         return "moses"
     if path.is_file():
-        begin = next(text_chunks(path, declared_encoding), "")
+        try:
+            begin = next(text_chunks(path, declared_encoding), "")
+        except KsterError as error:
+            if not isinstance(error.__cause__, UnicodeDecodeError):
+                raise
+            raise KsterError(
+                f"{path}: not a text file of a known format; Word documents and other binary files are not "
+                f"accepted here. Accepted: {_accepted()}"
+            ) from error
         root = re.search(r"<(?:\w+:)?(tmx|xliff)\b", begin)
         if root:
             return root.group(1)
     raise KsterError(
-        f"{path}: cannot tell its format. Accepted: {', '.join(FORMATS)} (also with .gz or .xz), or name the "
+        f"{path}: cannot tell its format. Accepted: {_accepted()}, or name the "
         f"format: {', '.join(_READERS)}, moses"
     )
+
+
+def _accepted() -> str:
+    return f"{', '.join(FORMATS)} (also with .gz or .xz)"
 
 
 def _literal(name: str) -> str:
