@@ -10,6 +10,7 @@ import typer
 
 from kster.cli.options import Json
 from kster.cli.output import emit, emit_json, note, table
+from kster.errors import KsterError
 
 if TYPE_CHECKING:
     from kster.server.keys import Keys
@@ -36,7 +37,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Make a key. It is shown once: only its hash is kept."""
-    key, token = _keys(data).add(name, scope)
+    key, token = _keys(data, create=True).add(name, scope)
     if json:
         emit_json({**asdict(key), "key": token})
         return
@@ -65,9 +66,16 @@ def revoke(
     emit(f"revoked key {revoked.id} ({revoked.name})")
 
 
-def _keys(data: Path | None) -> Keys:
-    from kster.server.database import ServerDatabase
+def _keys(data: Path | None, *, create: bool = False) -> Keys:
+    """create: whether to make a data directory where there is none; it may just as well be mistyped."""
+    from kster.server.database import FILE, ServerDatabase
     from kster.server.keys import Keys
     from kster.server.settings import read_settings
 
-    return Keys(ServerDatabase(read_settings(None, {"data": data}).data))
+    directory = read_settings(None, {"data": data}).data
+    if not create and not (directory / FILE).exists():
+        raise KsterError(
+            f"{directory}: no server's data directory, so there are no keys in it; "
+            f"`kster keys add NAME --data {directory}` makes both"
+        )
+    return Keys(ServerDatabase(directory))
