@@ -75,7 +75,7 @@ def shown(node: Any) -> str:
     signs = {"tab": "⇥", "br": "↵", "cr": "↵", "footnoteReference": "*", "drawing": "#", "bookmarkEnd": "</>"}
     signs |= {"commentRangeStart": "(", "commentRangeEnd": ")"}
     if name in ("t", "delText", "instrText"):
-        return str(node.text).strip() if name == "instrText" else str(node.text)
+        return (node.text or "").strip() if name == "instrText" else node.text or ""
     if name == "fldChar":
         return {"begin": "{", "separate": "|", "end": "}"}[node.get(f"{W}fldCharType")]
     if name == "bookmarkStart":
@@ -100,6 +100,30 @@ def test_a_page_number_in_a_sentence_stays_a_field() -> None:
     content = text("See page ") + PAGE_12 + text(" for details.")
     done = translated(content, {"See page {0} for details.": "Einzelheiten auf Seite {0}."})
     assert done == r"Einzelheiten auf Seite {PAGEREF _x \h|12}."
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "translation", "expected"),
+    [
+        ("(see ", "), press it", "wie {0} zeigt drücken", "wie {PAGE|3} zeigt drücken"),
+        ("Look (", ") at it", "Schau auf {0}.", "Schau auf {PAGE|3}."),
+        ("Look (", ") at it", "({0}) ansehen", "({PAGE|3}) ansehen"),
+        ("No.", " of it", "Nr. {0} davon", "Nr.{PAGE|3} davon"),
+    ],
+)
+def test_a_field_that_moves_is_apart_from_words(
+    before: str, behind: str, translation: str, expected: str
+) -> None:
+    data = word_file(text(before) + field("PAGE", text("3")) + text(behind))
+    document = open_document("a.docx", data, "en", "de")
+    assert shown(paragraphs_of(document.with_translations([translation]))[0]) == expected
+
+
+def test_a_note_that_moves_stays_at_its_word() -> None:
+    done = translated(
+        text("Lift the lid") + NOTE + text(", now"), {"Lift the lid {0}, now": "Deckel {0} jetzt auf"}
+    )
+    assert done == "Deckel* jetzt auf"
 
 
 def test_a_field_that_a_translation_has_lost_comes_back_between_its_parts() -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from kster.server.inline_text import InlineText, Tag, Token, is_prose
+from kster.server.inline_text import CLOSING, OPENING, InlineText, Tag, Token, is_prose
 from kster.server.word_runs import Code, Item, W, clear, items_of, new_run
 
 _XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_NOTES = (f"{W}footnoteReference", f"{W}endnoteReference")
 _INSERTED = (f"{W}ins", f"{W}moveTo")
 
 
@@ -62,7 +63,7 @@ class _Stretch:
             _step(self._around, item.kind, item.code)
         inner = items[self._begin : self._end]
         tokens, self._floats = _tokens(inner)
-        self._done = tokens
+        self._source = self._done = tokens
         self.text = InlineText(tokens, self._take, keep_lines=True)
         begun, ended = ({item.code for item in inner if item.kind == kind} for kind in ("begin", "end"))
         self.text.in_one &= begun == ended  # otherwise codes of two stretches might cross
@@ -75,7 +76,7 @@ class _Stretch:
         looks = self._looks()
         new: list[tuple[str, Code]] = []
         around = list(self._around)
-        for token in _with_floats(_joined(self._done), self._floats):
+        for token in _with_floats(self._spaced(_joined(self._done)), self._floats):
             if isinstance(token, str):
                 like = looks.get(around[-1], looks[None])
                 new.append(("text", Code([_run(like, token)])))
@@ -83,6 +84,21 @@ class _Stretch:
                 new.append((token.kind, token.element))
                 _step(around, token.kind, token.element)
         return [*old[: self._begin], *new, *old[self._end :]]
+
+    def _spaced(self, tokens: list[Token]) -> list[Token]:
+        """With spaces between words and what is seen, unless they were together; none before a note."""
+        seen = {item.code: _is_note(item) for item in self.items if item.kind == "whole"}
+        done = list(tokens)
+        for i, tag in enumerate(tokens):
+            if not isinstance(tag, Tag) or tag.element not in seen:
+                continue
+            before, behind = _beside(done, i)
+            was_before, was_behind = _beside(self._source, self._source.index(tag))
+            if before and not seen[tag.element] and _is_apart(was_before, OPENING):
+                done[i - 1] = before if _is_apart(before, OPENING) else f"{before} "
+            if behind and _is_apart(was_behind[::-1], CLOSING):
+                done[i + 1] = behind if _is_apart(behind[::-1], CLOSING) else f" {behind}"
+        return done
 
     def _looks(self) -> dict[Code | None, Any]:
         """The first run with words in a code; None: where there is none, or without one."""
@@ -164,6 +180,21 @@ def _tag(item: Item) -> Tag:
     return Tag(item.code, item.kind if item.kind == "begin" or item.kind == "end" else "whole")
 
 
+def _is_note(item: Item) -> bool:
+    return any(node.find(name) is not None for node in item.code.nodes for name in _NOTES)
+
+
+def _beside(tokens: list[Token], i: int) -> tuple[str, str]:
+    """The texts on both sides, empty where there is none."""
+    before, behind = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
+    return before if isinstance(before, str) else "", behind if isinstance(behind, str) else ""
+
+
+def _is_apart(text: str, ends: str) -> bool:
+    """Whether a text ends where a word could follow."""
+    return not text or text[-1].isspace() or text[-1] in ends
+
+
 def _rest_of_word(before: str, codes: Sequence[Item], after: str) -> str:
     """What to move before codes within a word, as in `colo<ins>u</ins>r`, so that it is translated whole."""
 
@@ -178,7 +209,7 @@ def _rest_of_word(before: str, codes: Sequence[Item], after: str) -> str:
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
-    """With neighbouring texts as one, and no space behind a field that has come before a full stop."""
+    """With neighbouring texts as one, and no space behind what has come before a full stop."""
     done: list[Token] = []
     for token in tokens:
         if isinstance(token, str) and done and isinstance(done[-1], str):
