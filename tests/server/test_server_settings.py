@@ -48,6 +48,20 @@ def test_a_variable_that_is_no_setting_is_named() -> None:
         read_settings(None, {}, {"KSTER_PROT": "80"})
 
 
+def test_a_mistake_is_named_by_where_it_was_made(tmp_path: Path) -> None:
+    config = tmp_path / "server.yaml"
+    config.write_text("beam: 99\n")
+    with pytest.raises(KsterError, match=r"^KSTER_PORT: port is 'many'"):
+        read_settings(None, {}, {"KSTER_PORT": "many"})
+    with pytest.raises(KsterError, match=r"^the command line: port is 70000"):
+        read_settings(None, {"port": 70_000}, {"KSTER_PORT": "many"})
+    with pytest.raises(KsterError) as refused:
+        read_settings(config, {}, {"KSTER_PORT": "many", "KSTER_HOST": "localhost"})
+    assert "KSTER_PORT: port is 'many'" in str(refused.value)
+    assert f"{config}: beam is 99" in str(refused.value)
+    assert "KSTER_HOST" not in str(refused.value)
+
+
 def test_keys_are_needed_wherever_others_can_reach_the_server() -> None:
     for host, needed in [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True)]:
         assert read_settings(None, {"host": host}, {}).keys_required is needed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kster.errors import KsterError
 from kster.formats import Pair, Rejection, read_pairs
 from kster.server.access import LOCAL
-from kster.server.jobs import Job
+from kster.server.jobs import Job, Stopped
 from kster.smoothing import FitSettings, fit
 from kster.smoothing.metric_fit import steps_of
 from kster.smoothing.optimisation import CurvePoint
@@ -27,6 +27,16 @@ PAIRS_AT_ONCE = 16  # between two reports of progress, and two turns
 
 
 def run_import(engine: Engine, job: Job) -> dict[str, Any]:
+    with _for_its_memory(engine, job):
+        return _import(engine, job)
+
+
+def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
+    with _for_its_memory(engine, job):
+        return _fit(engine, job)
+
+
+def _import(engine: Engine, job: Job) -> dict[str, Any]:
     """Read the uploaded file twice, to know how long it is and that it is whole, then to learn from it."""
     request = job.request
     upload = engine.uploads / job.id
@@ -45,15 +55,15 @@ def run_import(engine: Engine, job: Job) -> dict[str, Any]:
         total = 0
         for total, _ in enumerate(pairs(), 1):
             if total % COUNTED_AT_ONCE == 0:
-                engine.jobs.report(job, "reading", 0, total)
+                _report(engine, job, "reading", 0, total)
             if total > MAX_UNITS:
                 raise KsterError(f"{request['name']}: more than {MAX_UNITS:,} units; divide it")
-        engine.jobs.report(job, "learning", 0, total)
+        _report(engine, job, "learning", 0, total)
 
         with engine.turns.by_pieces() as let_others:
 
             def progress(done: int) -> None:
-                engine.jobs.report(job, "learning", done, total)
+                _report(engine, job, "learning", done, total)
                 let_others(done < total)  # what comes after the last pair is no computing
 
             report = target.import_pairs(pairs(), request["name"], progress, at_once=PAIRS_AT_ONCE)
@@ -69,7 +79,7 @@ def run_import(engine: Engine, job: Job) -> dict[str, Any]:
     }
 
 
-def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
+def _fit(engine: Engine, job: Job) -> dict[str, Any]:
     served = engine.model_by_pair(job.request["pair"])
     memory = engine.catalogue.part(engine.catalogue.get(LOCAL, job.memory), served)
     if memory is None:
@@ -79,7 +89,7 @@ def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
     job.points.clear()
 
     def on_progress(phase: str, done: int) -> None:
-        engine.jobs.report(job, phase, done, totals.get(phase))
+        _report(engine, job, phase, done, totals.get(phase))
 
     def on_point(point: CurvePoint) -> None:
         job.points.append(asdict(point))
@@ -95,6 +105,34 @@ def run_fit(engine: Engine, job: Job) -> dict[str, Any]:
         "seconds": report.seconds,
         "curve": [asdict(point) for point in report.curve],
     }
+
+
+@contextmanager
+def _for_its_memory(engine: Engine, job: Job) -> Iterator[None]:
+    """A memory may be deleted while a job is at it, which then fails in whatever way: this is the reason."""
+    try:
+        yield
+        _require_memory(engine, job)
+    except Stopped:
+        raise
+    except Exception as error:
+        try:
+            _require_memory(engine, job)
+        except KsterError as reason:
+            _discard(engine.uploads / job.id)
+            raise reason from error
+        raise
+
+
+def _report(engine: Engine, job: Job, phase: str, done: int, total: int | None = None) -> None:
+    """Raises when there is nothing to go on for."""
+    _require_memory(engine, job)
+    engine.jobs.report(job, phase, done, total)
+
+
+def _require_memory(engine: Engine, job: Job) -> None:
+    if engine.database.one("SELECT 1 FROM memories WHERE id = ?", (job.memory,)) is None:
+        raise KsterError("the memory was deleted")
 
 
 def _discard(upload: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 from kster.errors import KsterError
 
 FILE = "server.sqlite"
+LOCK = "server.lock"
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -80,6 +83,30 @@ class ServerDatabase:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+
+@contextmanager
+def sole_server(data: Path) -> Iterator[None]:
+    """No other server uses this data directory meanwhile: both would run the same jobs.
+
+    The operating system lets go of the lock when the server dies, however it dies. Raises KsterError.
+    """
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = open(data / LOCK, "a")  # noqa: SIM115  (closed below)
+    except OSError as error:
+        raise KsterError(f"{data}: cannot be used as the server's data directory ({error})") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise KsterError(
+                f"{data}: another server is using this data directory; stop that one, or give this one "
+                "a directory of its own with --data DIR"
+            ) from None
+        except OSError as error:  # not every file system has locks
+            raise KsterError(f"{data}: cannot be locked for one server alone ({error})") from error
+        yield  # closing the file releases the lock
 
 
 def now() -> str:

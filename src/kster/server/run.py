@@ -9,6 +9,7 @@ from types import FrameType
 import uvicorn
 
 from kster.server.app import create_app
+from kster.server.database import sole_server
 from kster.server.engine import Engine
 from kster.server.logs import log_as_json
 from kster.server.settings import ServerSettings
@@ -32,6 +33,11 @@ class _Server(uvicorn.Server):
 
 def serve(settings: ServerSettings) -> None:
     """Returns after a graceful shutdown: requests in progress are answered, jobs left for the next start."""
+    with sole_server(settings.data):
+        _serve(settings)
+
+
+def _serve(settings: ServerSettings) -> None:
     log_as_json(settings.log_level)
     engine = Engine(settings)
     app = create_app(settings, engine)

@@ -86,16 +86,16 @@ def read_settings(
     environment = os.environ if environment is None else environment
     if config is None and environment.get(CONFIG_VARIABLE):
         config = Path(environment[CONFIG_VARIABLE])
-    layers = [_from_file(config) if config is not None else {}, _from_environment(environment)]
-    layers.append({name: value for name, value in (given or {}).items() if value not in (None, [])})
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged |= layer
+    variables = _from_environment(environment)
+    on_command_line = {name: value for name, value in (given or {}).items() if value not in (None, [])}
+    merged = {**(_from_file(config) if config is not None else {}), **variables, **on_command_line}
     merged["models"] = [{"path": m} if isinstance(m, str) else m for m in merged.get("models") or []]
     try:
         return ServerSettings(**merged)
     except ValidationError as error:
-        raise KsterError(_for_people(error, config)) from None
+        origins = {name: f"{PREFIX}{name.upper()}" for name in variables}
+        origins |= dict.fromkeys(on_command_line, "the command line")
+        raise KsterError(_for_people(error, origins, str(config or "the settings"))) from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -135,13 +135,14 @@ def _names() -> str:
     return ", ".join(ServerSettings.model_fields)
 
 
-def _for_people(error: ValidationError, config: Path | None) -> str:
+def _for_people(error: ValidationError, origins: Mapping[str, str], otherwise: str) -> str:
+    """origins: where each setting comes from that does not come from `otherwise`."""
     problems = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
+        where = origins.get(str(problem["loc"][0]), otherwise)
         if problem["type"] == "extra_forbidden":
-            problems.append(f"{name} is no setting (accepted: {_names()})")
+            problems.append(f"{where}: {name} is no setting (accepted: {_names()})")
         else:
-            problems.append(f"{name} is {problem['input']!r}: {problem['msg'].lower()}")
-    where = f"{config} and the environment" if config else "the settings"
-    return f"{where}: {'; '.join(problems)}"
+            problems.append(f"{where}: {name} is {problem['input']!r}: {problem['msg'].lower()}")
+    return "; ".join(problems)
