@@ -87,8 +87,7 @@ def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path
     settings = {
         "online": Engine(smoother=smoother).identity["smoother"],
         "test": str(document),
-        "fingerprint": pipeline.base.fingerprint,
-        "precision": str(pipeline.base.dtype),
+        **pipeline.base_identity,
     }
     path = pipeline.out / "translations" / pipeline.direction / f"{digest(settings)}.json.gz"
 

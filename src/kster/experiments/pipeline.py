@@ -7,10 +7,12 @@
     out/tunings/<direction>/…      kNN-MT's likelihood over its grid
     out/translations/<direction>/… what the report reads; small, as all in `out`
 
-A stage's name is a digest of everything that decides its result, so a changed setting is a new stage and a
-rerun finds the old ones. A kill leaves a stage either whole or absent. Fits and models are made when a
-translation needs them: with `out` alone, on another machine, only what is missing is done. Each stage is made
-under a lock, so that several processes can share the work.
+A stage's name is a digest of the settings that decide its result, so a changed setting is a new stage and a
+rerun finds the old ones. What the code itself does is not in it: begin a new `out` and cache after changing
+that. Of the text it has line numbers; `same_text` sees that the lines stay what they were. A kill leaves a
+stage either whole or absent. Fits and models are made when a translation needs them: with `out` alone, on
+another machine, only what is missing is done. Each stage is made under a lock, so that several processes can
+share the work.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from typing import Any
 from kster.errors import KsterError
 from kster.experiments.data import Corpora, Slice
 from kster.experiments.engine import Engine, MemorySpec
-from kster.experiments.stages import Clock, digest, locked, part_of, read_json, write_json
+from kster.experiments.stages import Clock, copy_directory, digest, locked, part_of, read_json, write_json
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.model import BaseModel
@@ -65,6 +67,11 @@ class Pipeline:
         self._memory: tuple[list[str], Memory] | None = None
         self._tuned_model: tuple[Path, BaseModel] | None = None
         self._promised: dict[Path, Callable[[], None]] = {}
+
+    @property
+    def base_identity(self) -> dict[str, str]:
+        """Of the base model, what decides a result."""
+        return {"fingerprint": self.base.fingerprint, "precision": str(self.base.dtype)}
 
     def promise(self, directory: Path, make: Callable[[], None]) -> Path:
         """A directory that `make` will write when something is read from it."""
@@ -188,7 +195,7 @@ class Pipeline:
         # The settings name the weights by their content.
         name = digest((carried / SETTINGS_FILE).read_text(encoding="utf-8"))
         directory = self.cache / "fits" / f"default-{name}"
-        return self.promise(directory, lambda: _copy(carried, directory))
+        return self.promise(directory, lambda: copy_directory(carried, directory))
 
     def smoother(self, smoother: SmootherSettings | Path) -> Smoother:
         """Ready for use on the model's device."""
@@ -213,12 +220,7 @@ class Pipeline:
 
     def translate(self, engine: Engine, test: Slice, *, wait: bool = True) -> Path:
         """The file with the translations of a test set; not yet there where another process is at it."""
-        settings = {
-            "engine": engine.identity,
-            "test": str(test),
-            "fingerprint": self.base.fingerprint,
-            "precision": str(self.base.dtype),
-        }
+        settings = {"engine": engine.identity, "test": str(test), **self.base_identity}
         path = self.out / "translations" / self.direction / f"{digest(settings)}.json.gz"
 
         def make() -> None:
@@ -256,7 +258,7 @@ class Pipeline:
 
     def measured(self, kind: str, identity: Any, measure: Callable[[], Any]) -> Any:
         """Any other result that JSON can hold, made once and kept among the small results."""
-        settings = {"identity": identity, "fingerprint": self.base.fingerprint}
+        settings = {"identity": identity, **self.base_identity}
         path = self.out / "statistics" / self.direction / f"{kind}-{digest(settings)}.json.gz"
 
         def make() -> None:
@@ -290,11 +292,3 @@ def languages_of(model: BaseModel) -> tuple[str, str]:
 
 def _language(code: str) -> str:
     return code.split("_")[0].split("-")[0].lower()
-
-
-def _copy(source: Path, destination: Path) -> None:
-    """Across file systems, too; the destination appears whole."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    part = part_of(destination)
-    shutil.copytree(source, part)
-    part.rename(destination)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -47,11 +49,35 @@ def speed(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
             "kNN-MT": Engine(memory=spec, smoother=KNN),
             "KSTER": Engine(memory=spec, smoother=fitted),
         }
-        identity = [spec.identity, str(test), scale.repeats, str(pipeline.base.device), torch.__version__]
+        identity = [
+            spec.identity,
+            {name: engine.identity for name, engine in engines.items()},
+            str(test),
+            scale.repeats,
+            machine(pipeline.base.device),
+            torch.__version__,
+        ]
         measure = partial(_measure, pipeline, spec, engines, test, scale.repeats)
         measured = pipeline.measured("speed", identity, measure)
         rows.append({"memory": spec.name, **measured})
     return {"statistics": {"sentences": len(pipeline.corpora.pairs(test)), "rows": rows}}
+
+
+def machine(device: torch.device) -> str:
+    """What the time was taken on: the device's name, and of a CPU how many threads work on it."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type}, {_cpu_name()}, {torch.get_num_threads()} threads"
+
+
+def _cpu_name() -> str:
+    """Linux tells it here alone."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _measure(

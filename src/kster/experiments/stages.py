@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import time
 import zlib
 from collections.abc import Iterator
@@ -66,6 +67,14 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 def part_of(path: Path) -> Path:
     """Where a file or directory is written before it takes its place; each process has its own."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def copy_directory(source: Path, destination: Path) -> None:
+    """Across file systems, too; the destination appears whole."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    part = part_of(destination)
+    shutil.copytree(source, part)
+    part.rename(destination)
 
 
 def write_json(path: Path, data: Any) -> None:
