@@ -15,7 +15,7 @@ from kster.experiments.data import Corpora, Slice
 from kster.experiments.drawing import speed
 from kster.experiments.report import report
 from kster.experiments.run import result_file
-from kster.experiments.scoring import Score, ScoredTable
+from kster.experiments.scoring import Score, ScoredTable, score_cells
 from kster.experiments.sections import Section, bleu_table
 from kster.experiments.stages import write_json
 
@@ -84,3 +84,27 @@ def test_the_speed_table_speaks_of_the_paper_where_it_quotes_it(direction: str, 
 def test_the_paper_is_spoken_of_where_it_is_quoted(paper: float | None) -> None:
     scored = ScoredTable("", ["Base"], ["law"], {"Base": {"law": Score(30.2, paper=paper)}})
     assert ("the paper's figure" in bleu_table(scored, "damt").to_markdown()) == (paper is not None)
+
+
+def test_systems_are_compared_with_the_baseline_wherever_it_stands(data: Path, tmp_path: Path) -> None:
+    """The first row is far from the baseline; the last translates as the baseline does."""
+    test = Slice("koran", "train")
+    references = [german for _, german in Corpora(data, ("en", "de")).pairs(test)]
+    good = [line if i % 4 else "nichts" for i, line in enumerate(references)]
+    rows = {"Base": ["gar nichts davon"] * len(references), "kNN-MT": good, "KSTER": good}
+    cells = []
+    for row, lines in rows.items():
+        write_json(tmp_path / f"{row}.json.gz", {"lines": lines})
+        for column in ("koran", "elsewhere"):
+            if (row, column) != ("kNN-MT", "elsewhere"):
+                cells.append({"row": row, "column": column, "test": asdict(test)})
+                cells[-1]["translation"] = f"{row}.json.gz"
+    facts = {"experiment": "damt", "direction": "en-de", "averages": {}, "baseline": "kNN-MT"}
+    scored = score_cells(facts | {"cells": cells}, data, tmp_path).cells
+    p_values = {row: scored[row]["koran"].p_value for row in rows}
+    assert p_values["kNN-MT"] is None
+    assert p_values["Base"] is not None
+    assert p_values["Base"] < 0.05
+    assert p_values["KSTER"] is not None
+    assert p_values["KSTER"] > 0.5
+    assert scored["KSTER"]["elsewhere"].p_value is None  # where there is no baseline, nothing is compared
