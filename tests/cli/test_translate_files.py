@@ -10,6 +10,8 @@ import pytest
 
 from cli.conftest import PAIRS, Call, write_lines
 from kster.cli.translate_command import DOCUMENTS, MARKUP
+from kster.errors import KsterError
+from kster.formats import detect_format
 from kster.translation import Translator
 
 GOOD = "".join(f"{source}\n" for source, _ in PAIRS[:3]).encode()
@@ -153,7 +155,15 @@ def test_what_is_no_text_is_called_by_its_name(kster: Call, memory: Path, tmp_pa
         assert kster("memory", "import", memory, "--source", file, "--target", file).is_mistake(kind)
 
 
-def test_a_word_document_is_no_file_of_examples(kster: Call, memory: Path, tmp_path: Path) -> None:
-    done = kster("memory", "import", memory, word_document(tmp_path / "letter.docx"))
-    assert done.is_mistake("Word documents and other binary files are not accepted here. Accepted: .tmx")
+@pytest.mark.parametrize("name", ["letter.docx", "letter.csv"])
+def test_a_word_document_is_no_file_of_examples(kster: Call, memory: Path, tmp_path: Path, name: str) -> None:
+    done = kster("memory", "import", memory, word_document(tmp_path / name))
+    assert done.is_mistake(f"{name}: a zip archive, as Word documents and spreadsheets are, which is not")
+    assert "Accepted: .tmx" in done.err
     assert "UTF-8" not in done.err
+
+
+def test_from_python_a_word_document_is_no_file_of_examples(tmp_path: Path) -> None:
+    document = word_document(tmp_path / "letter.docx")
+    with pytest.raises(KsterError, match=r"binary files are not accepted here\. Accepted: \.tmx"):
+        detect_format(document)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kster.cli.binary import require_text
+from kster.cli.binary import binary_kind, require_text
 from kster.cli.opening import open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
 from kster.cli.output import emit, emit_json, flush, note
@@ -128,7 +128,7 @@ def _inputs(
     tags: Tags,
 ) -> list[_Input]:
     """What to read, checked as far as possible before the first pair goes in."""
-    from kster.formats import detect_format
+    from kster.formats import FORMATS, detect_format
     from kster.memory import Memory
 
     source_lang, target_lang = languages
@@ -140,6 +140,11 @@ def _inputs(
     for file in files:
         if not file.exists() and not list(file.parent.glob(f"{escape(file.name)}.*")):
             raise KsterError(f"{file}: no such file; nothing was imported")
+        if file.is_file() and (kind := binary_kind(file)):
+            raise KsterError(
+                f"{file}: {kind}, which is not accepted here. Accepted: {', '.join(FORMATS)} (also with .gz "
+                "or .xz); nothing was imported"
+            )
         how = partial(
             Memory.import_file,
             path=file,
