@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,18 @@ def test_variants_of_the_languages_will_do_and_units_in_others_are_left_alone() 
     )
     both = XLIFF.replace("</xliff>", f"{french}</xliff>")
     assert french in capitals("a.xlf", both.encode()).decode()
+
+
+def test_a_large_file_takes_no_longer_by_unit_than_a_small_one() -> None:
+    def seconds(units: int) -> float:
+        body = "<trans-unit><source>open the lid</source></trans-unit>\n" * units
+        content = f'<xliff><file source-language="en"><body>{body}</body></file></xliff>'.encode()
+        started = time.process_time()
+        capitals("a.xlf", content)
+        return time.process_time() - started
+
+    seconds(100)  # with all that is imported
+    assert seconds(8_000) < 3 * 16 * seconds(500)
 
 
 def test_the_source_language_is_what_the_file_says() -> None:

@@ -29,11 +29,8 @@ class FileText:
             raise KsterError(
                 f"line {line}: not {self._codec} text ({error.reason}); save it as UTF-8"
             ) from None
-
-    @property
-    def line_end(self) -> str:
-        """What most of its lines end with."""
-        return "\r\n" if 2 * self.text.count("\r\n") > self.text.count("\n") else "\n"
+        mostly_windows = 2 * self.text.count("\r\n") > self.text.count("\n")
+        self.line_end = "\r\n" if mostly_windows else "\n"
 
     def holds(self, text: str) -> bool:
         """Whether the encoding has all the characters of a text."""

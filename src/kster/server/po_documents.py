@@ -153,10 +153,12 @@ class _Edits:
             self.insert(entry.first, ["#, fuzzy"])
 
     def lines(self) -> list[str]:
-        lines = list(self._lines)
-        for (start, end), new in sorted(self._changes.items(), reverse=True):
-            lines[start:end] = new
-        return lines
+        lines: list[str] = []
+        done = 0
+        for (start, end), new in sorted(self._changes.items()):
+            lines += self._lines[done:start] + new
+            done = end
+        return lines + self._lines[done:]
 
 
 def _entries(lines: list[str]) -> Iterator[_Entry]:

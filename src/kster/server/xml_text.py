@@ -151,6 +151,7 @@ class _Reader:
     def __init__(self, utf8: bytes, root: str, units: Sequence[str], look: Callable[[Element], None]) -> None:
         self._utf8, self._root, self._units, self._look = utf8, root, units, look
         self._open: list[Element] = []
+        self._in_units = 0  # outside of them no text is worth keeping
         self.parser = expat.ParserCreate("utf-8")  # whatever the file declares: its text was decoded
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
@@ -174,6 +175,7 @@ class _Reader:
         if parent is not None:
             parent.children.append(element)
         self._open.append(element)
+        self._in_units += element.local in self._units
 
     def _end(self, name: str) -> None:
         element = self._open.pop()
@@ -183,12 +185,15 @@ class _Reader:
             element.inner_end = self.parser.CurrentByteIndex
             element.end = self._utf8.index(b">", element.inner_end) + 1
         if element.local in self._units:
+            self._in_units -= 1
             self._look(element)
             element.children = []
             if element.parent is not None:
                 element.parent.children.pop()
 
     def _text(self, text: str) -> None:
+        if not self._in_units:
+            return
         if self._open[-1].children:
             self._open[-1].children[-1].tail += text
         else:
@@ -196,7 +201,7 @@ class _Reader:
 
     def _aside(self, ending: bytes) -> None:
         """A comment or an instruction."""
-        if self._open:
+        if self._in_units:
             start = self.parser.CurrentByteIndex
             end = self._utf8.index(ending, start) + len(ending)
             self._open[-1].children.append(Element("", {}, self._open[-1], start, end, end, end))
