@@ -1,5 +1,6 @@
 """What is written is read back, for any text."""
 
+import csv
 import tempfile
 from pathlib import Path
 
@@ -72,6 +73,20 @@ def test_ids_come_back_where_the_format_has_room_for_any(name: str, pairs: list[
     assert [p.id for p in write_and_read(pairs, name)[0]] == [
         printable(p.id) if p.id else None for p in pairs
     ]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@settings(max_examples=60, deadline=None)
+@given(pairs=st.lists(PAIR, min_size=1, max_size=30))
+def test_quoted_rows_without_a_header_come_back_exactly(delimiter: str, pairs: list[Pair]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "pairs.csv"
+        wanted = [(printable(pair.source), printable(pair.target)) for pair in pairs]
+        with path.open("w", encoding="utf-8", newline="") as out:
+            csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(wanted)
+        read_back, rejections = read(path)
+    assert rejections == []
+    assert [(pair.source, pair.target) for pair in read_back] == wanted
 
 
 @pytest.mark.parametrize("name", ["xliff", "xliff2", "po"])

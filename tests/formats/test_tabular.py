@@ -97,6 +97,13 @@ def test_a_line_break_in_quotes_does_not_hide_the_semicolons(put) -> None:
     assert read(path)[0] == [Pair("one, two\nthree", "eins, zwei\ndrei"), Pair("a", "b, c")]
 
 
+def test_semicolons_in_quoted_lines_do_not_make_rows(put) -> None:
+    text = 'en,de,id\r\n;,"0\n",";\n"\r\n'
+    assert read(put("a.csv", text))[0] == [Pair(";", "0\n", ";\n")]
+    assert read(put("a.csv", 'a;b,"x\ny;z\nw;v"\n'))[0] == [Pair("a;b", "x\ny;z\nw;v")]
+    assert read(put("a.csv", 'a, b;"x\ny, z"\n'))[0] == [Pair("a, b", "x\ny, z")]
+
+
 def test_a_fault_in_one_csv_line_rejects_that_line(put) -> None:
     pairs, rejections = read(put("a.csv", 'a,b\n"c"x,d\n\ne,f,g\nh,i\n'))
     assert pairs == [Pair("a", "b"), Pair("h", "i")]

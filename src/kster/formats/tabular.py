@@ -11,7 +11,6 @@ cannot hold a tab or a line break, which its writer turns into spaces. CSV follo
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -143,22 +142,36 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The one by which most of these rows have the same number of cells, two at least; of equally good ones
-    that which makes just two, then the comma."""
+    """The one that divides the first of these rows, and most of the others into as many cells; of equally
+    good ones that which makes two cells, then the comma."""
 
-    def fitness(delimiter: str) -> tuple[int, bool]:
-        lengths: Counter[int] = Counter()
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        while True:
-            try:
-                lengths[len(next(reader))] += 1
-            except StopIteration:
-                break
-            except csv.Error:
-                continue  # quotes that this delimiter does not stand between
-        return max(((count, cells == 2) for cells, count in lengths.items() if cells > 1), default=(0, False))
+    def fitness(delimiter: str) -> tuple[float, bool]:
+        rows = list(_lengths(lines, delimiter))
+        first = rows[0] if rows else 0
+        if first < 2:
+            return -1.0, False
+        return rows.count(first) / len(rows), first == 2
 
     return max(DELIMITERS, key=fitness)
+
+
+def _lengths(lines: Sequence[str], delimiter: str) -> Iterator[int]:
+    """The cells of each row; 0 for what is no row by this delimiter: wrong quotes, or an odd number of them,
+    as where a row is cut in a quoted line break."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        begin = reader.line_num
+        try:
+            cells = len(next(reader))
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "end of data" in str(error):  # perhaps only because there are more lines
+                return
+            cells = 0
+        quotes = sum(line.count('"') for line in lines[begin : reader.line_num])
+        whole = quotes % 2 == 0 or begin == 0  # the first one may have inches in it: others are compared
+        yield cells if whole else 0
 
 
 def write_tsv(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
