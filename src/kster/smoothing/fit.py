@@ -55,7 +55,8 @@ log = logging.getLogger("kster.smoothing")
 MAX_TOKENS = {"cpu": 60_000, "cuda": 1_000_000}
 GENERAL_HELD_OUT = 0.1  # of the general-domain pairs
 DEV_HELD_OUT = 4  # one of so many development pairs, when the others are learned from
-SURE = 2.0  # standard errors by which a fit must be better than what the model carries, or that stays
+FEW_TOKENS = 1_000  # trained on: with fewer, a fit that helped held-out text by chance has harmed other text
+SURE = 2.0  # standard errors by which such a fit must be better than what the model carries
 
 Pairs = Sequence[tuple[str, str]]
 Progress = Callable[[str, int], None]
@@ -188,9 +189,9 @@ def fit(
 
 
 def keep_what_is_carried(model: BaseModel, run: Optimisation) -> None:
-    """Undo a fit that is no sure gain, as of a memory so small that chance decides what helps it."""
+    """Undo the fit of a small memory that is no sure gain: chance decides what seems to help it."""
     carried = carried_smoother(model, run.settings)
-    if carried is None:
+    if carried is None or len(run.sources[0].cache) >= FEW_TOKENS:
         return
     before, after = ([evaluate(s, source, run.device) for source in run.dev] for s in (carried, run.smoother))
     if not surely_better(after, before, SURE):
