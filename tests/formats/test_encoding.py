@@ -63,9 +63,10 @@ def test_truncated_utf16_is_an_error(put) -> None:
         read(put("a.tsv", "a\tb\nc\td".encode("utf-16")[:-1]))
 
 
-def test_an_encoding_that_is_none_is_refused(put) -> None:
-    content = tmx(tu("a", "b")).replace("UTF-8", "rot13")
-    with pytest.raises(KsterError, match="declares the encoding 'rot13', which is not supported"):
+@pytest.mark.parametrize("name", ["rot13", "ISO-88591"])
+def test_an_encoding_that_is_none_is_refused(put, name: str) -> None:
+    content = tmx(tu("a", "b")).replace("UTF-8", name)
+    with pytest.raises(KsterError, match=f"declares the encoding '{name}', which is not supported"):
         read(put("a.tmx", content))
 
 

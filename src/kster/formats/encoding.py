@@ -77,9 +77,12 @@ def detect_encoding(head: bytes, declared: str | None = None) -> str:
             return "utf-16-be"
     if declared is None or re.fullmatch(r"(?i)utf-?(16|32)([lb]e)?|ucs-?[24]", declared):
         return "utf-8"
-    if not _DECLARABLE.fullmatch(declared.lower().replace("_", "-")):
-        raise KsterError(f"declares the encoding {declared!r}, which is not supported; save it as UTF-8")
-    return codecs.lookup(declared).name
+    try:
+        if _DECLARABLE.fullmatch(declared.lower().replace("_", "-")):
+            return codecs.lookup(declared).name
+    except LookupError:  # "ISO-88591"
+        pass
+    raise KsterError(f"declares the encoding {declared!r}, which is not supported; save it as UTF-8")
 
 
 def _is_utf8(head: bytes) -> bool:
