@@ -12,6 +12,7 @@ from fastapi import APIRouter, File, Form, UploadFile
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
+from kster.limits import LARGEST_K
 from kster.server.access import NotFound, Principal
 from kster.server.context import Reader, TheEngine, Writer
 from kster.server.engine import Engine
@@ -43,7 +44,7 @@ class FitRequest(BaseModel):
 
     pair: str | None = None
     kernel: str | None = None
-    k: int | None = Field(None, ge=1, le=256)
+    k: int | None = Field(None, ge=1, le=LARGEST_K)
     steps: int | None = Field(None, ge=1, le=100_000)
     max_tokens: int | None = Field(None, ge=1)
     learning_rate: float | None = Field(None, gt=0)
