@@ -83,12 +83,26 @@ def test_the_same_lines_are_the_same_text_however_they_are_stored(own: Path, tmp
     require_same_text(Corpora(own, ("de", "en")), [TEST], places[0])
 
 
+def test_each_place_keeps_what_it_knows_already(own: Path, tmp_path: Path) -> None:
+    """Text that is not read again, or, as it was packed for fewer experiments, not as far."""
+    corpora, out, cache = Corpora(own, ("en", "de")), tmp_path / "out", tmp_path / "cache"
+    remember_text(corpora, [TEST, Slice("law", "test")], tmp_path / "another out", cache)
+    remember_text(corpora, [TEST, Slice("it", "test")], out, tmp_path / "another cache")
+    for side in corpora.direction:
+        change(own / "koran" / f"test.{side}.xz", lambda lines: lines[:3])
+    remember_text(corpora, [TEST.at_most(3)], out, cache)
+    for place, other in ((out, "it"), (cache, "law")):
+        files = read_json(place / FILE)
+        assert files.keys() == {f"{name}/test.{side}" for name in ("koran", other) for side in ("en", "de")}
+        assert files["koran/test.de"].keys() == {"3", "8", "all"}
+
+
 def test_no_more_is_read_than_is_asked_for() -> None:
     read = iter("abcdef")
     assert checksums_of(read, {2}, {3}).keys() == {"2", "3"}
     assert next(read) == "d"
     assert not differ(checksums_of("abcdef", {None}, set()), checksums_of("ab", {2}, {6}))
-    assert differ(checksums_of(["a", "b"], {None}, set()), checksums_of(["ab"], {None}, {2}))
+    assert differ(checksums_of(["a", "bc"], {None}, set()), checksums_of(["ab", "c"], {None}, {2}))
 
 
 def run(name: str, data: Path, model: Path, out: Path, stage: str = "run", workers: int = 1) -> bool:
