@@ -1,9 +1,10 @@
 """Requests of many clients joined into batches: one thread for a model, so that the event loop never waits.
 
 While a batch is translated the next one gathers by itself; a request that finds the thread idle waits a
-few milliseconds for company. The text whose turn it is decides which kind of work comes next, and texts of
-like length join it, so little is padded. Turns are by arrival, but the further into its request a text is,
-the later it counts as having come: a long request lets short ones pass, yet not for ever.
+few milliseconds for company. Whose turn it is goes by arrival, but the further into its request a text is,
+the later it counts as having come: a long request lets short ones pass, yet not for ever. The text whose
+turn it is decides which kind of work comes next, and is joined by others of its request and by those that
+have come by now; of these by texts of like length, so that little is padded.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Generic, TypeVar
 
 Work = TypeVar("Work", bound=Hashable)  # what texts must have in common to be translated together
@@ -25,6 +26,7 @@ CHARACTERS_A_SECOND = 100.0  # at which a long request counts as coming in: slow
 @dataclass(slots=True)
 class _Unit(Generic[Result]):
     text: str
+    request: int
     arrived: float
     due: float
     future: Future[Result] = field(default_factory=Future)
@@ -45,6 +47,7 @@ class Batcher(Generic[Work, Result]):
         self._run, self._window, self._largest = run, window, largest
         self._on_batch = on_batch
         self._pending: dict[Work, list[_Unit[Result]]] = {}
+        self._requests = count()
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
@@ -52,10 +55,10 @@ class Batcher(Generic[Work, Result]):
 
     def submit(self, work: Work, texts: Sequence[str]) -> list[Future[Result]]:
         """One future for each text; cancelling one takes the text out of the queue."""
-        now = time.monotonic()
+        request, now = next(self._requests), time.monotonic()
         before = accumulate(map(len, texts), initial=0)
         units: list[_Unit[Result]] = [
-            _Unit(text, now, now + characters / CHARACTERS_A_SECOND)
+            _Unit(text, request, now, now + characters / CHARACTERS_A_SECOND)
             for text, characters in zip(texts, before, strict=False)
         ]
         with self._changed:
@@ -106,13 +109,17 @@ class Batcher(Generic[Work, Result]):
             self._changed.wait(left)
 
     def _take(self) -> tuple[Work, list[_Unit[Result]]]:
-        """With the lock held: the text whose turn it is, and those of its kind that are nearest in length."""
+        """With the lock held: the text whose turn it is, and those that join it."""
         work = min(self._pending, key=lambda kind: self._pending[kind][0].due)
-        first, *others = self._pending[work]
-        others.sort(key=lambda unit: abs(len(unit.text) - len(first.text)))
-        taken, left = [first, *others[: self._largest - 1]], others[self._largest - 1 :]
+        pending, now = self._pending[work], time.monotonic()
+        first = pending[0]
+        company = [unit for unit in pending[1:] if unit.due <= now or unit.request == first.request]
+        company.sort(key=lambda unit: abs(len(unit.text) - len(first.text)))
+        taken = [first, *company[: self._largest - 1]]
+        chosen = set(map(id, taken))
+        left = [unit for unit in pending if id(unit) not in chosen]
         if left:
-            self._pending[work] = sorted(left, key=lambda unit: unit.due)
+            self._pending[work] = left
         else:
             del self._pending[work]
         return work, taken
