@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kster.server.batching import Batcher
+from kster.server.batching import SENTENCE, Batcher
 
 
 class Slow:
@@ -79,6 +79,19 @@ def test_a_long_request_lets_short_ones_pass(slow: Slow) -> None:
     assert done.index("short") < 3, "after one batch of the long one"
     assert done.index("other") < 4
     assert ("a", ["short"]) in slow.batches, "and none of the long one's slow it down"
+    batcher.close()
+
+
+def test_long_texts_fill_a_batch_sooner(slow: Slow) -> None:
+    batcher = started(slow, largest=4)
+    longest = 4 * SENTENCE
+    futures = batcher.submit("a", ["x" * (longest // 2) for _ in range(5)])
+    alone = batcher.submit("b", ["y" * 2 * longest, "y" * 2 * longest])
+    slow.go.set()
+    for future in (*futures, *alone):
+        future.result(10)
+    sizes = [(work, len(texts)) for work, texts in slow.batches[1:]]
+    assert sorted(sizes) == [("a", 1), ("a", 2), ("a", 2), ("b", 1), ("b", 1)]
     batcher.close()
 
 

@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 Work = TypeVar("Work", bound=Hashable)  # what texts must have in common to be translated together
 Result = TypeVar("Result")
 
+SENTENCE = 64  # characters: longer ones fill a batch sooner, so that none takes much longer than others
 CHARACTERS_A_SECOND = 100.0  # at which a long request counts as coming in: slower than it is translated
 
 
@@ -115,7 +116,9 @@ class Batcher(Generic[Work, Result]):
         first = pending[0]
         company = [unit for unit in pending[1:] if unit.due <= now or unit.request == first.request]
         company.sort(key=lambda unit: abs(len(unit.text) - len(first.text)))
-        taken = [first, *company[: self._largest - 1]]
+        lengths = accumulate((len(unit.text) for unit in company), initial=len(first.text))
+        room = sum(length <= self._largest * SENTENCE for length in lengths)  # first included
+        taken = [first, *company[: min(self._largest, max(room, 1)) - 1]]
         chosen = set(map(id, taken))
         left = [unit for unit in pending if id(unit) not in chosen]
         if left:
