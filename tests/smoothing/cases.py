@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kster.memory.neighbours import Neighbours
 from kster.smoothing import Smoother, SmootherSettings
+from kster.smoothing.smoother import Smoothing
 
 DIMENSION = 4
 
@@ -73,3 +74,9 @@ def searches(draw: st.DrawFn, vocabulary: int = 7) -> tuple[torch.Tensor, Neighb
     # scale 1000: probabilities that underflow to 0 while their logarithms are finite
     base = torch.log_softmax(scale * torch.randn(n, vocabulary, generator=generator), dim=-1)
     return queries, neighbours, base
+
+
+def smooth(
+    smoother: Smoother, queries: torch.Tensor, neighbours: Neighbours, base: torch.Tensor
+) -> Smoothing:
+    return smoother(queries, neighbours, base.gather(1, neighbours.values), base.amax(-1))
