@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ MAX_LISTED = 20  # languages named in an error
 _NAMESPACES = re.compile(r"""\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
-class _XmlDocument:
+class _XmlDocument(ABC):
     """Its children `_look` at units and `_fill` what is missing."""
 
     root = ""
@@ -57,8 +58,9 @@ class _XmlDocument:
         put_all(self._texts, translations, more)
         return self._xml.written()
 
+    @abstractmethod
     def _look(self, unit: Element) -> None:
-        raise NotImplementedError
+        """Note what is to be translated in a unit, by `_fill`."""
 
     def _fill(
         self, source: Element, place: tuple[int, int], tag: str, before: str = "", after: str = ""
