@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from kster.errors import KsterError
-from kster.server.file_text import FileText, codec_of
+from kster.formats.encoding import detect_encoding
+from kster.server.file_text import HEAD, FileText
 from kster.server.html_text import HtmlText
 from kster.server.inline_text import is_prose, storable
 from kster.server.po_documents import PoDocument
@@ -99,7 +100,7 @@ def _decode_html(data: bytes) -> str:
         declared = re.search(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", data[:4096], re.I)
         if declared is None:
             raise
-        encoding = codec_of(data, declared[1].decode())
+        encoding = detect_encoding(data[:HEAD], declared[1].decode())
         encoding = "cp1252" if encoding == "iso8859-1" else encoding  # as browsers take it
         try:
             return data.decode(encoding)

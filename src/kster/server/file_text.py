@@ -7,6 +7,7 @@ import codecs
 from kster.errors import KsterError
 from kster.formats.encoding import detect_encoding
 
+HEAD = 65_536  # bytes, by which an encoding is told
 _MARKS = {  # UTF-32 first: its little-endian mark begins with UTF-16's
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
@@ -21,7 +22,7 @@ class FileText:
 
     def __init__(self, data: bytes, declared: str | None = None) -> None:
         self._mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-        self._codec = _MARKS.get(self._mark) or codec_of(data, declared)
+        self._codec = _MARKS.get(self._mark) or detect_encoding(data[:HEAD], declared)
         try:
             self.text = data[len(self._mark) :].decode(self._codec)
         except UnicodeDecodeError as error:
@@ -42,8 +43,3 @@ class FileText:
 
     def encode(self, text: str, errors: str = "strict") -> bytes:
         return self._mark + text.encode(self._codec, errors)
-
-
-def codec_of(data: bytes, declared: str | None = None) -> str:
-    """What to decode a file with; declared: the encoding it claims to be in."""
-    return detect_encoding(data[:65536], declared)
