@@ -25,13 +25,12 @@ def origin(name: str, model: BaseModel, scale: str, seed: int, unseen: Sequence[
     words = ["kster", "experiment", name, "--data", "DIR", "--model", where, "--out", "runs/experiments"]
     words += [word for corpus in unseen for word in ("--unseen", corpus)]
     words += ["--quick"] if scale == "quick" else []
-    on_gpu = model.device.type == "cuda"
     return {
         "command": shlex.join(words),
         "model": where,
         "fingerprint": model.fingerprint,
         "device": model.device.type,
-        "machine": torch.cuda.get_device_name(model.device) if on_gpu else platform.machine(),
+        "machine": machine(model.device),
         "precision": str(model.dtype).removeprefix("torch."),
         "seed": seed,
         "versions": {"kster": __version__} | {package: _version(package) for package in PACKAGES},
@@ -42,6 +41,18 @@ def in_words(facts: dict[str, Any]) -> str:
     """One line for people; the command is shown by itself."""
     versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items())
     return f"{facts['machine']}, {facts['precision']}, seed {facts['seed']}; {versions}"
+
+
+def machine(device: torch.device) -> str:
+    """The name of the GPU, or of the CPU."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:  # Linux tells it here alone
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _version(package: str) -> str:

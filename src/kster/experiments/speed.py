@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +11,7 @@ import torch
 from kster.experiments.blocks import GENERAL, domain_setting, kster, memory_slice, mixed_setting, test_slice
 from kster.experiments.data import Slice
 from kster.experiments.engine import Engine, MemorySpec
+from kster.experiments.origin import machine
 from kster.experiments.pipeline import Pipeline
 from kster.experiments.scale import Scale
 from kster.experiments.systems import engine_of
@@ -55,29 +54,13 @@ def speed(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
             str(test),
             scale.repeats,
             machine(pipeline.base.device),
+            torch.get_num_threads(),
             torch.__version__,
         ]
         measure = partial(_measure, pipeline, spec, engines, test, scale.repeats)
         measured = pipeline.measured("speed", identity, measure)
         rows.append({"memory": spec.name, **measured})
     return {"statistics": {"sentences": len(pipeline.corpora.pairs(test)), "rows": rows}}
-
-
-def machine(device: torch.device) -> str:
-    """What the time was taken on: the device's name, and of a CPU how many threads work on it."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device.type}, {_cpu_name()}, {torch.get_num_threads()} threads"
-
-
-def _cpu_name() -> str:
-    """Linux tells it here alone."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _measure(
