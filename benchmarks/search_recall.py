@@ -25,7 +25,7 @@ from torch import Tensor
 from kster.memory import Entries, Memory, SearchSettings
 from kster.memory.index import BlockIndex, Index
 from kster.memory.index.ivf import IvfIndex
-from kster.memory.snapshot import Snapshot
+from kster.memory.store.snapshot import Snapshot
 from machine import describe
 from snapshots import snapshot_of
 

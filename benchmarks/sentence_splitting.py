@@ -14,11 +14,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.data import Corpora, Pairs, Slice
+
 from kster import BaseModel, Memory, Pair, Translator
 from kster.evaluation import evaluate
-from kster.experiments.data import Corpora, Pairs, Slice
+from kster.text.sentences import sentences
 from kster.translation import Method
-from kster.translation.sentences import sentences
 from machine import describe
 
 METHODS: tuple[Method, ...] = ("base", "kster")

@@ -19,10 +19,10 @@ from pathlib import Path
 from kster import BaseModel, Memory
 from kster.formats import Pair, read_moses, read_pairs
 from kster.smoothing import FitSettings, Smoother, fit
-from kster.smoothing.key_table import KeyTable
-from kster.smoothing.lookup import Lookup, cache_pairs
-from kster.smoothing.optimisation import Source, evaluate
-from kster.smoothing.start import carried_smoother
+from kster.smoothing.fitting.key_table import KeyTable
+from kster.smoothing.fitting.lookup import Lookup, cache_pairs
+from kster.smoothing.fitting.optimisation import Source, evaluate
+from kster.smoothing.fitting.start import carried_smoother
 from machine import describe
 
 NEIGHBOURS = 48  # looked up, of which 16 are used
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200, help="of a fit (default: %(default)s)")
     options = parser.parse_args()
     print(describe(steps=options.steps, draws=options.draws, examples=str(options.examples)))
-    sys.modules["kster.smoothing.fit"].FEW_TOKENS = 0  # type: ignore[attr-defined]  # keep every fit
+    sys.modules["kster.smoothing.fitting.fit"].FEW_TOKENS = 0  # type: ignore[attr-defined]  # keep every fit
     model = BaseModel.load(options.model, device="cpu")
     read = read_pairs(options.examples, model.source_lang, model.target_lang)
     examples = [pair for pair in read if isinstance(pair, Pair)]

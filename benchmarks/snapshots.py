@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kster.memory.shards import Appender, EntryFiles, MappedEntries
-from kster.memory.snapshot import Snapshot
-from kster.memory.spans import Spans
+from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
+from kster.memory.store.snapshot import Snapshot
+from kster.memory.store.spans import Spans
 
 AT_ONCE = 1 << 16  # keys copied at a time
 

@@ -130,7 +130,7 @@ def test_documents_are_left_to_the_server(
 
 
 def test_the_server_takes_the_documents_that_are_left_to_it() -> None:
-    from kster.server.documents import SUFFIXES
+    from kster.documents.kinds import SUFFIXES
 
     assert {".txt", *DOCUMENTS} == set(SUFFIXES)
     assert ".txt" not in MARKUP

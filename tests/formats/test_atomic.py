@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kster.errors import KsterError
+from kster.files import atomic_text
 from kster.formats import Pair, write_pairs
-from kster.formats.atomic import atomic_text
 
 PAIRS = [Pair("a house", "ein Haus")]
 TSV = "en\tde\tid\na house\tein Haus\t\n"

@@ -12,7 +12,7 @@ from speller import Speller
 
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings
-from kster.memory.database import Database
+from kster.memory.store.database import Database
 
 EXACT = SearchSettings()
 QUANTISED = SearchSettings(exact_limit=1_000, delta_limit=150, probes=1_000)

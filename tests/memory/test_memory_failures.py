@@ -17,8 +17,8 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup
-from kster.memory.database import Database
-from kster.memory.shards import sync_directory
+from kster.memory.store.database import Database
+from kster.memory.store.shards import sync_directory
 
 # A full disk -----------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ def test_a_new_memory_is_durable_in_its_parent(
         synced.append((path, (tmp_path / "new").exists()))
         sync_directory(path)
 
-    monkeypatch.setattr("kster.memory.store.sync_directory", noted)
+    monkeypatch.setattr("kster.memory.store.store.sync_directory", noted)
     Memory.create(tmp_path / "new", speller).close()
     assert synced[-1] == (tmp_path, True)  # after it has got its name
 

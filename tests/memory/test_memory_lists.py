@@ -15,7 +15,7 @@ from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings
 from kster.memory.index.lists import Lists
-from kster.memory.snapshot import Snapshot
+from kster.memory.store.snapshot import Snapshot
 
 
 def test_the_index_file_is_reused_and_is_only_a_copy(

@@ -15,9 +15,9 @@ from kster.formats import Pair
 from kster.memory import Memory, Neighbours, SearchSettings
 from kster.memory.index import blocks
 from kster.memory.index.blocks import BlockIndex, positions_of_newest_smallest, smallest
-from kster.memory.shards import Appender, EntryFiles, MappedEntries
-from kster.memory.snapshot import Snapshot
-from kster.memory.spans import Spans
+from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
+from kster.memory.store.snapshot import Snapshot
+from kster.memory.store.spans import Spans
 
 CPU = torch.device("cpu")
 

@@ -14,8 +14,8 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
-from kster.memory.claim import claim
 from kster.memory.importing import CHUNK
+from kster.memory.store.owned_directory import claim
 
 
 def areas(memory: Memory) -> list[str]:

@@ -16,8 +16,8 @@ from tiny import ENGLISH, GERMAN
 @pytest.fixture(scope="module")
 def keyed(taught_marian: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server that wants keys and takes little."""
+    from kster.server.auth.keys import Keys
     from kster.server.database import ServerDatabase
-    from kster.server.keys import Keys
 
     directory = tmp_path_factory.mktemp("troubles")
     data = directory / "data"

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kster.server.batching import SENTENCE, Batcher
+from kster.server.work.batching import SENTENCE, Batcher
 
 
 class Slow:

@@ -8,10 +8,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from kster.documents.html import HtmlText
 from kster.errors import KsterError
 from kster.server import errors
-from kster.server.gate import Gate
-from kster.server.html_text import HtmlText
+from kster.server.middleware import Gate
 from kster.server.settings import ServerSettings
 
 

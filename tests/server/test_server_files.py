@@ -19,9 +19,9 @@ from docx.oxml import OxmlElement
 from running import RunningServer
 from translated import capitals, translate_file
 
+from kster.documents.kinds import SUFFIXES, open_document
 from kster.errors import KsterError
-from kster.server.documents import SUFFIXES, open_document
-from kster.server.file_translation import portions, translate_document
+from kster.server.api.file_translation import portions, translate_document
 from tiny import ENGLISH, GERMAN
 
 NOTES = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
@@ -260,7 +260,7 @@ def test_a_file_that_cannot_be_translated_is_refused_with_a_reason(
 
 
 def test_a_document_that_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kster.server.word_documents.MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr("kster.documents.word.MAX_UNPACKED", 1_000_000)
     with pytest.raises(KsterError, match="unpacks to more than"):
         open_document("a.docx", bomb(), "en", "de")
 

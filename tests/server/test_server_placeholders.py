@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.server.placeholders import Placeholders, are_kept, can_be_mended, mended, with_marks
+from kster.text.placeholders import Placeholders, are_kept, can_be_mended, mended, with_marks
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 from running import RunningServer
 from translated import capitals, translate_file
 
+from kster.documents.kinds import open_document
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
-from kster.server.documents import open_document
 from tiny import ENGLISH, GERMAN
 
 HEADER = """msgid ""

@@ -54,8 +54,8 @@ def kster_keys(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def make_key(data: Path, name: str, scope: str) -> str:
+    from kster.server.auth.keys import Keys
     from kster.server.database import ServerDatabase
-    from kster.server.keys import Keys
 
     database = ServerDatabase(data)
     _, token = Keys(database).add(name, scope)

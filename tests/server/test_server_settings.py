@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kster.errors import KsterError
-from kster.server.detection import Detector
-from kster.server.gate import Buckets
+from kster.server.middleware import Buckets
 from kster.server.settings import read_settings
+from kster.text.detection import Detector
 
 
 def test_the_command_line_wins_over_variables_and_those_over_the_file(tmp_path: Path) -> None:

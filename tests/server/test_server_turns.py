@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kster.server.turns import Turns
+from kster.server.work.compute_queue import Turns
 
 
 def test_two_that_never_pause_alternate() -> None:

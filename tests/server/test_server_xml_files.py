@@ -10,9 +10,9 @@ import pytest
 from running import RunningServer
 from translated import capitals, translate_file
 
+from kster.documents.kinds import declared_source, open_document
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
-from kster.server.documents import declared_source, open_document
 from tiny import ENGLISH, GERMAN
 
 XLIFF = f"""<?xml version="1.0"?>

@@ -16,7 +16,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from running import RunningServer
 
-from kster.server.documents import open_document
+from kster.documents.kinds import open_document
 from tiny import ENGLISH, GERMAN
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from running import RunningServer
 
-from kster.server.documents import open_document
+from kster.documents.kinds import open_document
 
 
 def translate_file(server: RunningServer, name: str, content: bytes, source: str = "en") -> bytes:

@@ -12,11 +12,11 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import Smoother, SmootherSettings
-from kster.smoothing.cache import EXTERNAL, Examples, FitCache
-from kster.smoothing.dropout import first_k
-from kster.smoothing.key_table import KeyTable
-from kster.smoothing.lookup import Lookup, cache_pairs, cache_segments
-from kster.smoothing.optimisation import neighbours_without_own, smooth_examples
+from kster.smoothing.fitting.cache import EXTERNAL, Examples, FitCache
+from kster.smoothing.fitting.dropout import first_k
+from kster.smoothing.fitting.key_table import KeyTable
+from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments
+from kster.smoothing.fitting.optimisation import neighbours_without_own, smooth_examples
 from smoothing.conftest import make_pairs
 
 
@@ -89,7 +89,7 @@ def test_keys_that_stay_on_disk_are_pooled_the_same(
     expected = torch.einsum("nk,nkd->nd", weights, entries.keys_of(ids).float())
     for limits in ({"FLOAT32_LIMIT": 1 << 40}, {"FLOAT32_LIMIT": 0}, {"RESIDENT_LIMIT": {}}):
         for name, value in limits.items():
-            monkeypatch.setattr(f"kster.smoothing.key_table.{name}", value)
+            monkeypatch.setattr(f"kster.smoothing.fitting.key_table.{name}", value)
         assert torch.allclose(KeyTable(entries, torch.device("cpu")).pool(ids, weights), expected, atol=1e-3)
 
 

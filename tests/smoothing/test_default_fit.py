@@ -9,7 +9,7 @@ import pytest
 
 from kster import BaseModel, KsterError, Memory
 from kster.smoothing import FitSettings, resolve_smoother
-from kster.smoothing.default_fit import DefaultFitSettings, fit_default
+from kster.smoothing.fitting.default_fit import DefaultFitSettings, fit_default
 from tiny import ENGLISH, GERMAN
 
 SETTINGS = DefaultFitSettings(

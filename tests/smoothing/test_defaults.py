@@ -12,7 +12,7 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import SAFE_KNN, FitSettings, Smoother, SmootherSettings, fit, mix, resolve_smoother
-from kster.smoothing.report import write_json
+from kster.smoothing.fitting.report import write_json
 
 SOURCE, TARGET = "the red house stands by the river", "das Licht ist heiß und der Zug fährt ab"
 

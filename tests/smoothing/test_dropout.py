@@ -6,8 +6,8 @@ import torch
 
 from kster.memory import Memory
 from kster.model import BaseModel
-from kster.smoothing.dropout import drop, first_k
-from kster.smoothing.lookup import Lookup, cache_segments
+from kster.smoothing.fitting.dropout import drop, first_k
+from kster.smoothing.fitting.lookup import Lookup, cache_segments
 
 FOUND = torch.tensor([[True, True, True, True, False]] * 2)
 RELATED = torch.tensor([[True, False, True, False, False], [True, True, True, True, False]])

@@ -16,7 +16,7 @@ from kster.limits import LARGEST_K, LARGEST_SEARCH
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import FitSettings, Smoother, fit
-from kster.smoothing.fit import over_fetch
+from kster.smoothing.fitting.fit import over_fetch
 from smoothing.conftest import make_pairs
 
 QUICK = {

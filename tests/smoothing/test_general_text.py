@@ -9,9 +9,9 @@ from statistics import mean
 import pytest
 
 from kster.formats import Pair, read_pairs
-from kster.smoothing.general import general_text
+from kster.smoothing.fitting.general import general_text
 
-TEXT = files("kster.smoothing") / "general_text" / "en-de.tsv"
+TEXT = files("kster.smoothing.fitting") / "general_text" / "en-de.tsv"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from kster.memory.neighbours import Neighbours
 from kster.smoothing import Smoothing, mix
-from kster.smoothing.loss import BasePrediction, token_losses
+from kster.smoothing.fitting.loss import BasePrediction, token_losses
 from smoothing.cases import ALL_SETTINGS, neighbours_of, random_smoother, searches
 
 

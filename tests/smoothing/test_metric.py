@@ -14,11 +14,10 @@ from kster.limits import LARGEST_K, LARGEST_SEARCH
 from kster.memory import Memory, Neighbours
 from kster.model import BaseModel
 from kster.smoothing import FitSettings, Smoother, SmootherSettings, fit
-from kster.smoothing.cache import EXTERNAL, FitCache
-from kster.smoothing.key_table import KeyTable
-from kster.smoothing.metric import NUMBERS_AT_ONCE, Metric
-from kster.smoothing.metric_fit import SURE, learn_metric
-from kster.smoothing.optimisation import (
+from kster.smoothing.fitting.cache import EXTERNAL, FitCache
+from kster.smoothing.fitting.key_table import KeyTable
+from kster.smoothing.fitting.metric_fit import SURE, learn_metric
+from kster.smoothing.fitting.optimisation import (
     CurvePoint,
     Evaluation,
     Optimisation,
@@ -26,6 +25,7 @@ from kster.smoothing.optimisation import (
     evaluate,
     surely_better,
 )
+from kster.smoothing.metric import NUMBERS_AT_ONCE, Metric
 from kster.translation import Translator
 from smoothing.conftest import make_pairs
 

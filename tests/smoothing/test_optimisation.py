@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from kster.smoothing import FitSettings, Smoother, optimisation
-from kster.smoothing.cache import EXTERNAL, FitCache
-from kster.smoothing.key_table import KeyTable
-from kster.smoothing.optimisation import Optimisation, Source
+from kster.smoothing.fitting.cache import EXTERNAL, FitCache
+from kster.smoothing.fitting.key_table import KeyTable
+from kster.smoothing.fitting.optimisation import Optimisation, Source
 
 CPU = torch.device("cpu")
 NEIGHBOURS, K = 8, 3

@@ -9,8 +9,8 @@ import pytest
 from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
-from kster.smoothing.lookup import groups_of
-from kster.smoothing.split import split_segments
+from kster.smoothing.fitting.lookup import groups_of
+from kster.smoothing.fitting.split import split_segments
 
 
 def test_no_segment_and_no_target_text_is_on_both_sides(memory: Memory) -> None:

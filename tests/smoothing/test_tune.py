@@ -11,9 +11,9 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
 from kster.smoothing import resolve_smoother, tune
-from kster.smoothing.key_table import KeyTable
-from kster.smoothing.lookup import Lookup, cache_pairs
-from kster.smoothing.optimisation import Source, evaluate
+from kster.smoothing.fitting.key_table import KeyTable
+from kster.smoothing.fitting.lookup import Lookup, cache_pairs
+from kster.smoothing.fitting.optimisation import Source, evaluate
 from kster.smoothing.smoother import Smoother
 from smoothing.conftest import make_pairs
 

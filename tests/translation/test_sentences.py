@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kster.translation.sentences import sentences
+from kster.text.sentences import sentences
 
 
 def parts(line: str) -> list[str]:

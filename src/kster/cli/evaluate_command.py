@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kster.cli.lines import paired_lines
-from kster.cli.opening import open_translator
+from kster.cli.loading import open_translator
 from kster.cli.options import (
     BatchSentences,
     Beam,

@@ -84,8 +84,8 @@ def experiment(
     Everything is kept as it is made: a run that was stopped continues with the same command, and ends with
     status 75 when --max-seconds was not enough.
     """
-    from kster.experiments.command import Request, carry_out
-    from kster.experiments.workers import NOT_FINISHED
+    from experiments.command import Request, carry_out
+    from experiments.workers import NOT_FINISHED
 
     request = Request(
         name=name,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kster.cli.opening import open_with_model
+from kster.cli.loading import open_with_model
 from kster.cli.options import Device, Directory, Json, Model
 from kster.cli.output import emit, emit_json, facts, note
 from kster.cli.progress import progress_bar, progress_bars
@@ -115,7 +115,7 @@ def fit(
     """
     from kster.smoothing import FitSettings
     from kster.smoothing import fit as fit_smoother
-    from kster.smoothing.metric_fit import steps_of
+    from kster.smoothing.fitting.metric_fit import steps_of
 
     given: dict[str, Any] = {
         name: value

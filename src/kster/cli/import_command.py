@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kster.cli.binary import binary_kind, require_text
-from kster.cli.opening import open_memory, open_with_model
+from kster.cli.loading import open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
 from kster.cli.output import emit, emit_json, flush, note
 from kster.cli.progress import progress_bar

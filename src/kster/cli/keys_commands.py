@@ -13,7 +13,7 @@ from kster.cli.output import emit, emit_json, note, table
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
-    from kster.server.keys import Keys
+    from kster.server.auth.keys import Keys
 
 app = typer.Typer(help="API keys of a server: add, list, revoke.", no_args_is_help=True)
 
@@ -68,8 +68,8 @@ def revoke(
 
 def _keys(data: Path | None, *, create: bool = False) -> Keys:
     """create: whether to make a data directory where there is none; it may just as well be mistyped."""
+    from kster.server.auth.keys import Keys
     from kster.server.database import FILE, ServerDatabase
-    from kster.server.keys import Keys
     from kster.server.settings import read_settings
 
     directory = read_settings(None, {"data": data}).data

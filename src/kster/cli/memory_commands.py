@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kster.cli.opening import load_model, open_memory, open_with_model
+from kster.cli.loading import load_model, open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
 from kster.cli.output import (
     emit,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kster.cli.lines import paired_lines
-from kster.cli.opening import open_translator
+from kster.cli.loading import open_translator
 from kster.cli.options import Device, Memories, Methods, Model, SourceLang, TargetLang, chosen_methods
 from kster.cli.output import as_json, emit, flush
 from kster.cli.progress import progress_bar

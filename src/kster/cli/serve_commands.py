@@ -38,7 +38,7 @@ def serve(
 
     Memories named here serve every client; a memory brings its model.
     """
-    from kster.server.keys import require_some_key
+    from kster.server.auth.keys import require_some_key
     from kster.server.settings import read_settings
 
     given: dict[str, Any] = {

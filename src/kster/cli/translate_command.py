@@ -13,7 +13,7 @@ import typer
 
 from kster.cli.binary import require_text
 from kster.cli.lines import line_blocks
-from kster.cli.opening import open_translator
+from kster.cli.loading import open_translator
 from kster.cli.options import (
     BatchSentences,
     Beam,
@@ -239,7 +239,7 @@ def _writer(output: Path | None, done: Callable[[], int]) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    from kster.formats.atomic import atomic_text
+    from kster.files import atomic_text
 
     kept: list[Path] = []
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TextIO
 
 from kster.errors import KsterError
-from kster.formats.atomic import atomic_text
+from kster.files import atomic_text
 from kster.formats.encoding import text_chunks
 from kster.formats.moses import read_line_pairs, write_line_pairs
 from kster.formats.pair import MAX_CHARS, Pair, Rejection

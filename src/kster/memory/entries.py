@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.memory.snapshot import Snapshot
-from kster.memory.spans import Ints
+from kster.memory.store.snapshot import Snapshot
+from kster.memory.store.spans import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,13 +12,13 @@ from kster.errors import KsterError
 from kster.formats import MAX_CHARS, Pair, Rejection
 from kster.formats.pair import UnusableUnit
 from kster.formats.text import check_pair, printable
-from kster.memory.database import NewSegment
-from kster.memory.description import now
 from kster.memory.key_maker import KeyMaker
 from kster.memory.report import ImportReport
 from kster.memory.segment import Segment
-from kster.memory.staging import Draft, Staging
-from kster.memory.store import Change, Store
+from kster.memory.store.database import NewSegment
+from kster.memory.store.description import now
+from kster.memory.store.staging import Draft, Staging
+from kster.memory.store.store import Change, Store
 
 Text = tuple[str, str]  # source and target
 

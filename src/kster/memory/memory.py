@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from kster.errors import KsterError
 from kster.formats import Pair, Rejection, read_moses, read_pairs
-from kster.memory.description import Description
 from kster.memory.importing import (
     CHUNK,
     add_all,
@@ -24,7 +23,8 @@ from kster.memory.readable import ReadableMemory
 from kster.memory.report import CompactReport, ImportReport, bytes_under
 from kster.memory.segment import Segment
 from kster.memory.settings import SearchSettings
-from kster.memory.store import Store
+from kster.memory.store.description import Description
+from kster.memory.store.store import Store
 
 ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
 IMPORT_PATIENCE = 600.0  # seconds an import waits for other writers at least: its keys took long to make

@@ -11,8 +11,6 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.formats import Pair, write_pairs
 from kster.limits import LARGEST_SEARCH
-from kster.memory.checking import problems_of
-from kster.memory.description import Description
 from kster.memory.entries import (
     Entries,
     all_entries,
@@ -28,7 +26,9 @@ from kster.memory.reader import Reader
 from kster.memory.report import MemoryInfo, bytes_under, fit_status, since_fit
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
-from kster.memory.store import Store
+from kster.memory.store.checking import problems_of
+from kster.memory.store.description import Description
+from kster.memory.store.store import Store
 
 
 class ReadableMemory:

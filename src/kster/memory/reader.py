@@ -13,8 +13,8 @@ from kster.memory.builder import Builder
 from kster.memory.index import BlockIndex, Index
 from kster.memory.neighbours import Neighbours
 from kster.memory.settings import SearchSettings
-from kster.memory.snapshot import Snapshot, take_snapshot
-from kster.memory.store import INDEX, Store
+from kster.memory.store.snapshot import Snapshot, take_snapshot
+from kster.memory.store.store import INDEX, Store
 
 CPU = torch.device("cpu")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kster.formats import Rejection
-from kster.memory.database import Database
+from kster.memory.store.database import Database
 
 
 @dataclass(slots=True)

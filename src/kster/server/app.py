@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kster import __version__
-from kster.server import (
-    errors,
+from kster.server import errors
+from kster.server.api import (
     file_translation,
     libretranslate,
     modernmt,
@@ -23,11 +23,11 @@ from kster.server import (
     v1_memories,
     v1_translate,
 )
-from kster.server.context import principal_of
-from kster.server.engine import Engine
-from kster.server.gate import Gate
-from kster.server.pages import add_pages
+from kster.server.api.context import principal_of
+from kster.server.middleware import Gate
+from kster.server.page.routes import add_pages
 from kster.server.settings import ServerSettings
+from kster.server.work.engine import Engine
 
 THREADS = 64
 

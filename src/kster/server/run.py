@@ -10,9 +10,9 @@ import uvicorn
 
 from kster.server.app import create_app
 from kster.server.database import sole_server
-from kster.server.engine import Engine
 from kster.server.logs import log_as_json
 from kster.server.settings import ServerSettings
+from kster.server.work.engine import Engine
 
 log = logging.getLogger("kster.server")
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from kster.errors import KsterError
 from kster.training.reading import read_dataclass, read_yaml
-from kster.training.sense import require_sense
+from kster.training.validation import require_sense
 
 PRESETS: dict[str, dict[str, int]] = {
     "transformer-base": {"encoder_layers": 6, "decoder_layers": 6},  # the paper's base model

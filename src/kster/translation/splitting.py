@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kster.translation.sentences import Span, clauses, sentences, stripped
+from kster.text.sentences import Span, clauses, sentences, stripped
 
 # Chinese and Japanese: Han, kana, their punctuation and full-width forms.
 _WITHOUT_SPACES = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\uff60\U00020000-\U0003ffff]")

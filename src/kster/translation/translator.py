@@ -14,8 +14,8 @@ from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain, score_forced
-from kster.translation.held import HeldTexts
-from kster.translation.opening import (
+from kster.translation.known_texts import HeldTexts
+from kster.translation.open_memories import (
     NamedMemory,
     OpenMemory,
     first_directory,

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor
 
 from kster.memory.neighbours import Neighbours
-from kster.memory.snapshot import Snapshot
+from kster.memory.store.snapshot import Snapshot
 
 
 class Index(ABC):

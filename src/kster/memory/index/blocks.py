@@ -18,7 +18,7 @@ from torch import Tensor
 
 from kster.memory.index.base import Index
 from kster.memory.neighbours import Neighbours, filled_up, rank
-from kster.memory.snapshot import Snapshot
+from kster.memory.store.snapshot import Snapshot
 
 BLOCK = 256  # entries; over 50,000 to 200,000 scores on 2 CPU cores faster than 64 and 1,000, or as fast
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores carry rounding errors

@@ -18,7 +18,7 @@ from kster.memory.index.blocks import RANKED, BlockIndex
 from kster.memory.index.lists import Lists, Probe, Rows
 from kster.memory.neighbours import Neighbours, rank
 from kster.memory.settings import SearchSettings
-from kster.memory.snapshot import Snapshot
+from kster.memory.store.snapshot import Snapshot
 
 CPU = torch.device("cpu")
 

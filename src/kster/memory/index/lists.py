@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.memory.settings import POINTS_PER_LIST, SearchSettings
-from kster.memory.snapshot import Snapshot
+from kster.memory.store.snapshot import Snapshot
 
 ADD = 1 << 12  # rows added at a time, while searches wait: a tenth of a second with 1,500 lists and d = 512
 SAVE_GROWTH = 1.25  # the file is written anew when the lists have grown by this much

@@ -1,0 +1,166 @@
+"""The corpora of a data directory, `<corpus>/<split>.<language>.xz`, and the slices experiments take."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+
+from experiments.example import EXAMPLE, example_pairs
+from experiments.stages import part_of
+from kster.errors import KsterError
+from kster.training.corpus import read_lines, read_parallel
+
+Pairs = list[tuple[str, str]]
+
+LANGUAGES = ("en", "de")
+LONGEST_TO_FIT = 480  # bytes; shorter than any model's limit in tokens, whatever its vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Lines of a corpus: `count` pairs from line `first` on, or all that follow; perhaps not every one.
+
+    every: 5 takes the first, sixth, … of the whole corpus, shift: 2 the third, eighth, … instead; `first` and
+    `count` are counted among those.
+    """
+
+    corpus: str
+    split: str
+    count: int | None = None
+    first: int = 0
+    every: int = 1
+    shift: int = 0  # less than `every`
+
+    def __str__(self) -> str:
+        end = "" if self.count is None else str(self.first + self.count)
+        step = "" if self.every == 1 else f", every {self.every}"
+        step += f" from {self.shift}" if self.shift else ""
+        return f"{self.corpus}/{self.split}[{self.first or ''}:{end}]{step}"
+
+    @property
+    def end(self) -> int | None:
+        """The line of the corpus after the last that may be needed; None: all are."""
+        return None if self.count is None else (self.first + self.count) * self.every
+
+    def at_most(self, count: int | None) -> Slice:
+        """The beginning of this slice."""
+        if count is None or (self.count is not None and self.count <= count):
+            return self
+        return replace(self, count=count)
+
+    def sample(self, size: int, available: int, draw: int = 0, draws: int = 1) -> Slice:
+        """`size` lines spread evenly over this slice, which has so many and begins with the corpus.
+
+        Each of several draws gets others, as far as there are any.
+        """
+        if size >= available:
+            return self
+        every = self.every * (available // size)
+        return replace(self, count=size, every=every, shift=self.shift + every * draw // draws)
+
+
+class Corpora:
+    """Line-aligned text in both languages, read in one direction.
+
+    made: where text that experiments make themselves (noise) is kept, if it did not come with the data.
+    """
+
+    def __init__(self, root: Path, direction: tuple[str, str], made: Path | None = None) -> None:
+        self.root, self.direction = root, direction
+        self.made = made or root
+        if not root.is_dir():
+            raise KsterError(f"{root}: no such data directory; expected <corpus>/<split>.<language>.xz in it")
+
+    def file(self, corpus: str, split: str, language: str) -> Path:
+        """The file of one side, compressed or not."""
+        name = f"{split}.{language}"
+        for root in (self.root, self.made):
+            for ending in (".xz", ".gz", ""):
+                path = root / corpus / (name + ending)
+                if path.is_file():
+                    return path
+        place = self.root / corpus / name
+        raise KsterError(f"{place}.xz: no such file; nor {place}.gz, nor {place}; the experiment needs it")
+
+    def has(self, slice: Slice) -> bool:
+        try:
+            self.files(slice)
+        except KsterError:
+            return False
+        return True
+
+    def files(self, slice: Slice) -> list[Path]:
+        if slice.corpus == EXAMPLE:
+            return []  # comes with the project
+        return [self.file(slice.corpus, slice.split, language) for language in sorted(LANGUAGES)]
+
+    def pairs(self, *slices: Slice) -> Pairs:
+        """All pairs of these slices, in order, in the direction of translation."""
+        return [pair for slice in slices for pair in self._read(slice)]
+
+    def fitting_pairs(self, *slices: Slice) -> Pairs:
+        """The pairs that any model reads whole, for fitting and tuning."""
+        return [
+            (source, target)
+            for source, target in self.pairs(*slices)
+            if 0 < len(source.encode()) <= LONGEST_TO_FIT and 0 < len(target.encode()) <= LONGEST_TO_FIT
+        ]
+
+    def _read(self, slice: Slice) -> Pairs:
+        if slice.corpus == EXAMPLE:
+            lines = example_pairs(slice.split, self.direction)
+        else:
+            source, target = (self.file(slice.corpus, slice.split, language) for language in self.direction)
+            lines = list(_lines(source, target, slice.end))
+        return lines[slice.shift :: slice.every][slice.first :][: slice.count]
+
+
+@lru_cache(maxsize=4)
+def _lines(source: Path, target: Path, end: int | None) -> tuple[tuple[str, str], ...]:
+    if end is None:
+        return tuple(read_parallel(source, target))
+    # Both sides by themselves: only a whole file can be checked for being line-aligned.
+    sides = []
+    for path in (source, target):
+        lines: list[str] = []
+        for line in read_lines(path):
+            if len(lines) == end:
+                break
+            lines.append(line)
+        sides.append(lines)
+    if len(sides[0]) != len(sides[1]):
+        shorter, count = min((source, len(sides[0])), (target, len(sides[1])), key=itemgetter(1))
+        raise KsterError(f"{source} and {target} are not line-aligned: {shorter} ends after {count} lines")
+    return tuple(zip(*sides, strict=True))
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """A text file, compressed if its name says so; whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = part_of(path)
+    content = "".join(line + "\n" for line in lines).encode()
+    part.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
+    part.replace(path)
+
+
+def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[Path]:
+    """Copy what the slices need, and no more, to a smaller data directory; returns the files written."""
+    ends: dict[tuple[str, str], int | None] = {}
+    for slice in slices:
+        if slice.corpus == EXAMPLE:
+            continue
+        place = (slice.corpus, slice.split)
+        known = ends.get(place, 0)
+        ends[place] = None if slice.end is None or known is None else max(slice.end, known)
+    written = []
+    for (corpus, split), end in sorted(ends.items()):
+        pairs = corpora.pairs(Slice(corpus, split, end))
+        for side, language in enumerate(corpora.direction):
+            path = destination / corpus / f"{split}.{language}.xz"
+            write_lines(path, (pair[side] for pair in pairs))
+            written.append(path)
+    return written

@@ -1,0 +1,294 @@
+"""One pipeline under all experiments: memories, fits, tunings and translations, each made once.
+
+    cache/<direction>/memories/…   keys; large, stay where they were made
+    cache/<direction>/lookups/…    force-decoded tokens and their neighbours, shared by fits
+    cache/<direction>/fits/…       smoothers
+    cache/<direction>/models/…     fine-tuned baselines
+    out/tunings/<direction>/…      kNN-MT's likelihood over its grid
+    out/translations/<direction>/… what the report reads; small, as all in `out`
+
+A stage's name is a digest of the settings that decide its result, so a changed setting is a new stage and a
+rerun finds the old ones. What the code itself does is not in it: begin a new `out` and cache after changing
+that. Of the text it has line numbers; `same_text` sees that the lines stay what they were. A kill leaves a
+stage either whole or absent. Fits and models are made when a translation needs them: with `out` alone, on
+another machine, only what is missing is done. Each stage is made under a lock, so that several processes can
+share the work.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from experiments.data import Corpora, Slice
+from experiments.engine import Engine, MemorySpec
+from experiments.stages import Clock, copy_directory, digest, locked, part_of, read_json, write_json
+from kster.errors import KsterError
+from kster.formats import Pair
+from kster.memory import Memory
+from kster.model import BaseModel
+from kster.smoothing import SAFE_KNN, FitSettings, Smoother, SmootherSettings, fit, tune
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.fitting.general import general_text
+from kster.smoothing.fitting.sweep import Trial
+from kster.smoothing.smoother import SETTINGS_FILE
+from kster.translation import Translator
+
+IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
+KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
+
+
+class Pipeline:
+    """The stages for one base model, that is, one direction."""
+
+    def __init__(
+        self,
+        model: str | Path,
+        data: Path,
+        out: Path,
+        cache: Path,
+        *,
+        made: Path | None = None,
+        device: str = "auto",
+        clock: Clock | None = None,
+        say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
+    ) -> None:
+        self.base = BaseModel.load(model, device=device)
+        self.languages = languages_of(self.base)
+        self.direction = "-".join(self.languages)
+        self.corpora = Corpora(data, self.languages, made=made or cache / "data")
+        self.out, self.clock, self.say, self.device = out, clock or Clock(), say, device
+        self.cache = cache / f"{self.direction}-{self.base.fingerprint[:8]}"
+        self._memory: tuple[list[str], Memory] | None = None
+        self._tuned_model: tuple[Path, BaseModel] | None = None
+        self._promised: dict[Path, Callable[[], None]] = {}
+
+    @property
+    def base_identity(self) -> dict[str, str]:
+        """Of the base model, what decides a result."""
+        return {"fingerprint": self.base.fingerprint, "precision": str(self.base.dtype)}
+
+    def promise(self, directory: Path, make: Callable[[], None]) -> Path:
+        """A directory that `make` will write when something is read from it."""
+        self._promised[directory] = make
+        return directory
+
+    def _redeem(self, directory: Path) -> Path:
+        if not directory.is_dir():
+            self.once(directory, self._promised[directory])
+        return directory
+
+    def once(self, path: Path, make: Callable[[], None], *, wait: bool = True) -> None:
+        """Make a stage's file or directory, unless it is there or another process makes it meanwhile.
+
+        wait: for the other process, or leave it at that.
+        """
+        if path.exists():
+            return
+        with locked(self.cache / "locks" / digest(str(path)), wait=wait) as ours:
+            if ours and not path.exists():
+                self.clock.check()
+                make()
+
+    # Memories ----------------------------------------------------------------------------------------
+
+    def memory(self, spec: MemorySpec) -> Memory:
+        """The memory, built if need be. Only one is held open: keys of large ones fill a GPU."""
+        if self._memory is not None and self._memory[0] == spec.identity:
+            return self._memory[1]
+        self.close()
+        directory = self.cache / "memories" / f"{spec.name}-{digest(spec.identity)}"
+        self.once(directory, lambda: self._build(spec, directory))
+        self._memory = (spec.identity, Memory.open(directory, self.base))
+        return self._memory[1]
+
+    def _build(self, spec: MemorySpec, directory: Path) -> None:
+        part = directory.with_name(directory.name + ".part")
+        progress = part.with_name(part.name + ".json")  # how many pairs are in for certain
+        if not progress.is_file():
+            shutil.rmtree(part, ignore_errors=True)
+            part.parent.mkdir(parents=True, exist_ok=True)
+            Memory.create(part, self.base).close()
+            write_json(progress, 0)
+        pairs = self.corpora.pairs(*spec.slices)
+        with Memory.open(part, self.base) as memory:
+            for first in range(read_json(progress), len(pairs), IMPORT_AT_ONCE):
+                self.clock.check()
+                chunk = pairs[first : first + IMPORT_AT_ONCE]
+                # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
+                memory.import_pairs((Pair(source, target) for source, target in chunk), at_once=KEYS_AT_ONCE)
+                write_json(progress, first + len(chunk))
+                self.say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
+        part.rename(directory)
+        progress.unlink()
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory[1].close()
+            self._memory = None
+
+    # Smoothers ---------------------------------------------------------------------------------------
+
+    def fit(self, spec: MemorySpec, settings: FitSettings, dev: Sequence[Slice]) -> Path:
+        """The directory a smoother fitted to a memory will be in; stopped by `dev`.
+
+        Like any fit it looks at the general text that ships, unless its settings say otherwise, and may start
+        from the smoother that the base model carries.
+        """
+        identity = {
+            "memory": spec.identity,
+            "settings": settings.to_json(),
+            "dev": [str(slice) for slice in dev],
+            "general": digest(general_text(*self.languages)) if settings.general_share else None,
+            "start": self._start_of(settings),
+        }
+        directory = self.cache / "fits" / f"{spec.name}-{digest(identity)}"
+
+        def make() -> None:
+            memory = self.memory(spec)
+            self.say(f"fitting {directory.name}")
+            part = part_of(directory)
+            report = fit(
+                self.base,
+                memory,
+                settings,
+                self.corpora.fitting_pairs(*dev),
+                caches=self.cache / "lookups" / digest(spec.identity),
+                directory=part,
+            )
+            self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
+            write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
+            part.rename(directory)
+
+        return self.promise(directory, make)
+
+    def _start_of(self, settings: FitSettings) -> str | None:
+        """Tells one carried smoother from another."""
+        carried = self.default_smoother() if settings.start == "carried" else None
+        return carried.name if isinstance(carried, Path) else None
+
+    def tuning(self, spec: MemorySpec, ks: tuple[int, ...], dev: Sequence[Slice]) -> list[Trial]:
+        """kNN-MT as published, on a grid: every trial with its likelihood on `dev`."""
+        identity = {"memory": spec.identity, "ks": ks, "dev": [str(slice) for slice in dev]}
+        name = f"{spec.name}-{digest([identity, self.base.fingerprint])}.json"
+        path = self.out / "tunings" / self.direction / name
+
+        def make() -> None:
+            memory, pairs = self.memory(spec), self.corpora.fitting_pairs(*dev)
+            self.say(f"sweeping kNN-MT's grid on {spec.name}")
+            report = tune(self.base, memory, pairs, ks=ks, exact_match=None, save=False)
+            write_json(path, [[t.k, t.bandwidth, t.mixing_weight, t.nll] for t in report.trials])
+
+        self.once(path, make)
+        return [Trial(*row) for row in read_json(path)]
+
+    def default_smoother(self) -> SmootherSettings | Path:
+        """What a memory nobody has fitted uses: the base model's own smoother, if it carries one."""
+        carried = model_directory(self.base) / SMOOTHER_DIRECTORY
+        if not (carried / SETTINGS_FILE).is_file():
+            return SAFE_KNN
+        # The settings name the weights by their content.
+        name = digest((carried / SETTINGS_FILE).read_text(encoding="utf-8"))
+        directory = self.cache / "fits" / f"default-{name}"
+        return self.promise(directory, lambda: copy_directory(carried, directory))
+
+    def smoother(self, smoother: SmootherSettings | Path) -> Smoother:
+        """Ready for use on the model's device."""
+        if isinstance(smoother, Path):
+            return Smoother.load(self._redeem(smoother), dimension=self.base.dimension).to(self.base.device)
+        return Smoother(smoother).eval().to(self.base.device)
+
+    # Translations ------------------------------------------------------------------------------------
+
+    def translator(self, engine: Engine) -> Translator:
+        """A translator with the engine's model; its memory is named in each call.
+
+        Test lines stay whole, as the paper has them; cut into sentences they would be translated better, by
+        all systems.
+        """
+        if engine.model is None:
+            return Translator(self.base, split_sentences=False)
+        if self._tuned_model is None or self._tuned_model[0] != engine.model:
+            model = BaseModel.load(self._redeem(engine.model), device=self.device)
+            self._tuned_model = (engine.model, model)
+        return Translator(self._tuned_model[1], split_sentences=False)
+
+    def translate(self, engine: Engine, test: Slice, *, wait: bool = True) -> Path:
+        """The file with the translations of a test set; not yet there where another process is at it."""
+        settings = {"engine": engine.identity, "test": str(test), **self.base_identity}
+        path = self.out / "translations" / self.direction / f"{digest(settings)}.json.gz"
+
+        def make() -> None:
+            self.make_ready(engine)
+            began = time.monotonic()
+            sources = [source for source, _ in self.corpora.pairs(test)]
+            lines = self.translating(engine)(sources)
+            seconds = round(time.monotonic() - began, 2)
+            self.say(f"translated {test} in {seconds} s: {engine}")
+            write_json(path, {**settings, "seconds": seconds, "lines": lines})
+
+        self.once(path, make, wait=wait)
+        return path
+
+    def make_ready(self, engine: Engine) -> None:
+        """What the engine needs, so that the time it takes to make is not counted as the translation's.
+
+        The memory comes last: a fit opens its own.
+        """
+        if engine.model is not None:
+            self.translator(engine)
+        if isinstance(engine.smoother, Path):
+            self._redeem(engine.smoother)
+        if engine.memory is not None:
+            self.memory(engine.memory)
+
+    def cell(self, row: str, column: str, test: Slice, path: Path) -> dict[str, Any]:
+        """One translated test set, as the report finds it."""
+        return {
+            "row": row,
+            "column": column,
+            "test": asdict(test),
+            "translation": path.relative_to(self.out).as_posix(),
+        }
+
+    def measured(self, kind: str, identity: Any, measure: Callable[[], Any]) -> Any:
+        """Any other result that JSON can hold, made once and kept among the small results."""
+        settings = {"identity": identity, **self.base_identity}
+        path = self.out / "statistics" / self.direction / f"{kind}-{digest(settings)}.json.gz"
+
+        def make() -> None:
+            self.say(f"measuring {kind}")
+            write_json(path, measure())
+
+        self.once(path, make)
+        return read_json(path)
+
+    def translating(self, engine: Engine) -> Callable[[list[str]], list[str]]:
+        """The engine, ready to translate: its memory open, its smoother on the device."""
+        options = self.options(engine) | {"length_penalty": engine.length_penalty}
+        translate = self.translator(engine).translate
+        return lambda sources: [str(text) for text in translate(sources, **options)]
+
+    def options(self, engine: Engine) -> dict[str, Any]:
+        """What to tell a translator, so that it translates or scores as the engine does."""
+        if engine.memory is None or engine.smoother is None:
+            return {"method": "base"}
+        return {"memory": self.memory(engine.memory), "smoother": self.smoother(engine.smoother)}
+
+
+def languages_of(model: BaseModel) -> tuple[str, str]:
+    """The direction a model translates in, as the corpora name it."""
+    if model.source_lang is None or model.target_lang is None:
+        raise KsterError(
+            f"{model.name}: does not say which languages it translates; experiments need to know"
+        )
+    return _language(model.source_lang), _language(model.target_lang)
+
+
+def _language(code: str) -> str:
+    return code.split("_")[0].split("-")[0].lower()

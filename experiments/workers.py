@@ -1,0 +1,150 @@
+"""Several processes for one run: a GPU waits for one process most of the time, and serves several as well.
+
+The parts of all experiments are handed out to them, one after the other; stages that several need are made by
+one of them while the others wait (`Pipeline.once`).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from typing import TYPE_CHECKING
+
+from experiments.stages import Clock, OutOfTime
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from experiments.command import Request
+    from experiments.pipeline import Pipeline
+
+NOT_FINISHED = 75  # the shell's "temporary failure, try again": the same command continues
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a process is given to do: one part of an experiment, for one base model."""
+
+    name: str
+    part: int
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (part {self.part})"
+
+
+def share_out(shares: Sequence[Share], request: Request, clock: Clock) -> bool:
+    """Do all of them, in this order; False when the time was over before everything was done."""
+    done, failed = [], []
+    with (
+        _threads(max(1, (os.cpu_count() or 1) // request.workers)),
+        ProcessPoolExecutor(
+            min(request.workers, len(shares)), get_context("spawn"), _begin, (request, clock.left)
+        ) as pool,
+    ):
+        for share, future in [(share, pool.submit(_do, share)) for share in shares]:
+            try:
+                done.append(future.result())
+            except Exception as error:
+                failed.append(f"{share}: {error}")
+    if failed:
+        raise KsterError("failed: " + "; ".join(failed) + ". What is finished is kept")
+    return all(done)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """For processes that are started meanwhile: none may take all cores for itself."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+class _Worker:
+    """What a process keeps from one share to the next: the base models."""
+
+    def __init__(self, request: Request, clock: Clock) -> None:
+        self.request, self.clock = request, clock
+        self.pipelines: dict[str, Pipeline] = {}
+
+    def do(self, share: Share) -> bool:
+        """False when the time is over. What finds no room on the GPU beside the other processes is left to
+        the run itself, which makes whatever is missing when they have ended."""
+        import torch
+
+        from experiments.run import parts
+
+        began, request = time.monotonic(), self.request
+        try:
+            self.clock.check()
+            pipeline = self.pipeline(share.model)
+            part = parts(share.name, request.scale, tuple(request.unseen))[share.part]
+            part.do(pipeline)
+        except OutOfTime:
+            return False
+        except torch.OutOfMemoryError:
+            _say(f"-- {share} with {share.model}: no room on the GPU, left to the end")
+            return True
+        except Exception as error:
+            if not isinstance(error, KsterError):
+                traceback.print_exc()
+            raise KsterError(str(error) or type(error).__name__) from None  # any other might not travel
+        finally:
+            self.tidy_up()
+        _say(f"-- {share} of {pipeline.direction}: {time.monotonic() - began:.0f} s")
+        return True
+
+    def pipeline(self, model: str) -> Pipeline:
+        if model not in self.pipelines:
+            self.pipelines[model] = self.request.pipeline(model, self.clock)
+        return self.pipelines[model]
+
+    def tidy_up(self) -> None:
+        """What this share has left on the GPU is the next one's room, or another process's."""
+        import torch
+
+        for pipeline in self.pipelines.values():
+            pipeline.close()
+        gc.collect()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+_worker: _Worker | None = None  # of this process
+
+
+def _begin(request: Request, seconds: float | None) -> None:
+    global _worker
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    _worker = _Worker(request, Clock(seconds))
+
+
+def _end_with_the_parent() -> None:
+    """One that is killed cannot tell: its processes would wait for work for ever, and keep their memory."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # as if killed, too: a stage is whole or absent
+
+
+def _do(share: Share) -> bool:
+    assert _worker is not None
+    return _worker.do(share)

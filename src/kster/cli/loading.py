@@ -1,0 +1,65 @@
+"""From the names on a command line to a loaded model and open memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.memory import Memory, MemoryGroup
+    from kster.model import BaseModel
+    from kster.translation import Translator
+
+
+def load_model(
+    name: str, device: str = "auto", source_lang: str | None = None, target_lang: str | None = None
+) -> BaseModel:
+    from kster.model import BaseModel
+
+    return BaseModel.load(name, device=device, source_lang=source_lang, target_lang=target_lang)
+
+
+def open_memory(directory: Path) -> Memory:
+    """A memory to look into; its model is not loaded."""
+    from kster.memory import Memory
+
+    return Memory.open(directory)
+
+
+def open_with_model(
+    directory: Path,
+    model: str | None = None,
+    device: str = "auto",
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+) -> Memory:
+    """A memory and the model that made it, found where the memory says or where `model` says."""
+    from kster.memory import Memory
+    from kster.translation.open_memories import model_of
+
+    loaded = model_of(directory, model, device=device, source_lang=source_lang, target_lang=target_lang)
+    return Memory.open(directory, loaded)
+
+
+def open_translator(
+    memories: Sequence[Path],
+    model: str | None,
+    device: str = "auto",
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+) -> Translator:
+    """A translator with all of these memories, or with a model alone."""
+    from kster.memory import Memory, MemoryGroup
+    from kster.translation import Translator
+
+    if not memories:
+        if model is None:
+            raise KsterError("nothing to translate with: give --memory DIR or --model MODEL")
+        return Translator(load_model(model, device, source_lang, target_lang))
+    first = open_with_model(memories[0], model, device, source_lang, target_lang)
+    opened = [first, *(Memory.open(directory, first.model) for directory in memories[1:])]
+    memory: Memory | MemoryGroup = first if len(opened) == 1 else MemoryGroup(opened)
+    return Translator(first.model, memory)

@@ -1,0 +1,200 @@
+"""XLIFF and TMX files to be translated: targets are added where they are missing, tags and all."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from kster.documents.xml_places import Element, XmlText, both_tags, with_attributes
+from kster.errors import KsterError
+from kster.formats.languages import best_two, match_rank
+from kster.server.api.languages import AUTO, may_be
+from kster.text.inline import (
+    InlineText,
+    Token,
+    again,
+    content_of,
+    first_round,
+    is_prose,
+    put_all,
+)
+
+# Elements whose text is some program's code rather than prose.
+CODE = {"ph", "bpt", "ept", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
+UNTRANSLATED = {"new", "needs-translation", "needs-l10n", "initial"}  # so that a target may be a mere copy
+FINISHED = {"translated", "reviewed", "signed-off", "final"}  # whatever the target is
+MAX_LISTED = 20  # languages named in an error
+_NAMESPACES = re.compile(r"""\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"]*"|'[^']*')""")
+
+
+class _XmlDocument(ABC):
+    """Its children `_look` at units and `_fill` what is missing."""
+
+    root = ""
+    units: tuple[str, ...] = ()
+
+    def __init__(self, data: bytes, source: str, target: str) -> None:
+        self._source, self._target = source, target
+        self._texts: list[InlineText] = []
+        self._fits = False  # whether any unit is in the languages
+        self._found: set[str] = set()  # languages
+        self.declared_source: str | None = None
+        self._xml = XmlText(data)
+        self._xml.read(self.root, self.units, self._look)
+        if self._found and not self._fits:
+            found = ", ".join(sorted(self._found)[:MAX_LISTED])
+            raise KsterError(f"no unit can be translated {source} → {target}; languages found: {found}")
+
+    @property
+    def pieces(self) -> list[str]:
+        return [piece for text in self._texts for piece in first_round(text)]
+
+    def again(self, translations: list[str]) -> list[str]:
+        return again(self._texts, translations)
+
+    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
+        put_all(self._texts, translations, more)
+        return self._xml.written()
+
+    @abstractmethod
+    def _look(self, unit: Element) -> None:
+        """Note what is to be translated in a unit, by `_fill`."""
+
+    def _fill(
+        self, source: Element, place: tuple[int, int], tag: str, before: str = "", after: str = ""
+    ) -> None:
+        """Put an element with this start tag and the source's translation into a place."""
+        begin, end = both_tags(tag)
+
+        def put(tokens: list[Token]) -> None:
+            self._xml.replace(*place, before + begin + self._xml.markup(tokens) + end + after)
+
+        self._texts.append(InlineText(list(content_of(source, _is_whole)), put, keep_lines=True))
+
+    def _tag_like(self, element: Element, local: str) -> str:
+        """The start tag of a new element beside another."""
+        namespaces = "".join(_NAMESPACES.findall(self._xml.start_tag(element)))
+        return f"<{element.name.removesuffix(element.local)}{local}{namespaces}>"
+
+
+class XliffDocument(_XmlDocument):
+    """XLIFF 1.2 and 2.x: units without a translation get one, marked as a machine's."""
+
+    root = "xliff"
+    units = ("trans-unit", "segment")
+
+    def _look(self, unit: Element) -> None:
+        source, target = unit.child("source"), unit.child("target")
+        if not self._is_in_these_languages(unit, target) or unit.inherited("translate") == "no":
+            return
+        if source is None or not _has_prose(source) or self._is_done(unit, source, target):
+            return
+        self._declare(unit)
+        # Until somebody has looked at it, it is not for a memory to learn from.
+        marks = {}
+        if unit.local == "trans-unit":
+            marks = {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}
+        else:
+            self._set(unit, {"state": "initial", "subState": "kster:machine"})
+        if target is not None:
+            tag = with_attributes(self._xml.start_tag(target), marks)
+            self._fill(source, (target.start, target.end), tag)
+        else:
+            place = (unit.child("seg-source") or source).end
+            tag = with_attributes(self._tag_like(source, "target"), marks)
+            self._fill(source, (place, place), tag, before=self._xml.space_before(source))
+
+    def _is_in_these_languages(self, unit: Element, target: Element | None) -> bool:
+        """What is not declared is taken to be right."""
+        of_source = unit.inherited("source-language", "srcLang")
+        own = target.get("xml:lang") if target is not None else None
+        of_target = own or unit.inherited("target-language", "trgLang")
+        self.declared_source = self.declared_source or of_source
+        self._found.add(f"{of_source or '?'} → {of_target or '?'}")
+        fits = may_be(self._source, of_source) and may_be(self._target, of_target)
+        self._fits = self._fits or fits
+        return fits
+
+    def _is_done(self, unit: Element, source: Element, target: Element | None) -> bool:
+        state = (target.get("state") if target is not None else None) or unit.get("state")
+        if state in FINISHED or unit.get("approved") == "yes":
+            return True
+        if target is None or target.is_empty:
+            return False
+        is_copy = self._xml.content(target) == self._xml.content(source)
+        return not is_copy or state not in UNTRANSLATED or unit.get("subState") is not None
+
+    def _declare(self, unit: Element) -> None:
+        """Make the file say its target language if it says its source language only."""
+        for element in unit.around():
+            for own, name in (("source-language", "target-language"), ("srcLang", "trgLang")):
+                if element.get(own) and not element.get(name):
+                    self._set(element, {name: self._target})
+
+    def _set(self, element: Element, attributes: dict[str, str]) -> None:
+        tag = with_attributes(self._xml.start_tag(element), attributes)
+        self._xml.replace(element.start, element.inner, tag)
+
+
+class TmxDocument(_XmlDocument):
+    """TMX: units without a translation get one."""
+
+    root = "tmx"
+    units = ("tu",)
+
+    def _look(self, unit: Element) -> None:
+        wanted = self._source_of(unit)
+        variants = [child for child in unit if child.local == "tuv"]
+        codes = [variant.get("xml:lang") or variant.get("lang") or "" for variant in variants]
+        self._found.update(filter(None, codes))
+        ranks = [match_rank(wanted, code) if code else 0 for code in codes]
+        if not any(ranks):
+            return
+        self._fits = True
+        both = best_two(ranks, [match_rank(self._target, code) if code else 0 for code in codes])
+        own = variants[both[0] if both else ranks.index(max(ranks))]
+        source = own.child("seg")
+        if source is None or not _has_prose(source):
+            return
+        if both is None:
+            self._add_variant(own, source, variants[-1].end)
+        elif (segment := variants[both[1]].child("seg")) is None:
+            self._add_segment(variants[both[1]], source)
+        elif segment.is_empty:
+            self._fill(source, (segment.start, segment.end), self._xml.start_tag(segment))
+
+    def _add_variant(self, own: Element, source: Element, place: int) -> None:
+        name = "xml:lang" if own.get("xml:lang") else "lang"  # `lang` until TMX 1.1
+        begin, end = both_tags(with_attributes(self._tag_like(own, "tuv"), {name: self._target}))
+        before = self._xml.space_before(own) + begin
+        self._fill(source, (place, place), self._tag_like(source, "seg"), before, end)
+
+    def _add_segment(self, variant: Element, source: Element) -> None:
+        begin, end = both_tags(self._xml.start_tag(variant))
+        before = begin + self._xml.content(variant)
+        self._fill(source, (variant.start, variant.end), self._tag_like(source, "seg"), before, end)
+
+    def _source_of(self, unit: Element) -> str:
+        """The language to translate from."""
+        header = list(unit.around())[-1].child("header")
+        declared = unit.get("srclang") or (header.get("srclang") if header is not None else None)
+        if declared and declared != "*all*":
+            self.declared_source = self.declared_source or declared
+        if self._source != AUTO:
+            return self._source
+        if self.declared_source is None:
+            raise KsterError("it does not say which language is its source; name it instead of `auto`")
+        return self.declared_source
+
+
+def _has_prose(element: Element) -> bool:
+    return any(isinstance(token, str) and is_prose(token) for token in content_of(element, _is_whole))
+
+
+def _is_whole(node: Any) -> bool:
+    """Whether an element is not to be looked into: code, comments, and what says so."""
+    if not node.name or node.local in CODE:
+        return True
+    return node.get("translate") == "no" or node.get("mtype") == "protected"

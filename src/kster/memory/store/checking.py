@@ -1,0 +1,67 @@
+"""Verification: is everything on disk what was once written?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kster.errors import KsterError
+from kster.memory.store.shards import MappedEntries
+from kster.memory.store.spans import Spans
+from kster.memory.store.store import Store, checksum_of
+
+
+def problems_of(store: Store) -> list[str]:
+    """Everything that is wrong with a memory's files, in words; empty when nothing is."""
+    while True:
+        try:
+            with store.reading_apart() as database:
+                damage = [row[0] for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                state, spans = database.state(), database.spans()
+                found = [f"memory.sqlite: {text}" for text in damage]
+                short = store.files(state.epoch).problems(state.row_count)
+                if short and database_has_moved(store, state.epoch):
+                    continue  # a compaction replaced the files meanwhile
+                if short:
+                    return found + short
+            entries = store.map_entries(state)
+        except FileNotFoundError:
+            continue  # the same
+        except KsterError as error:
+            return [str(error)]
+        vocabulary_size = store.description.vocabulary_size
+        return found + list(_order(spans, state.row_count)) + list(_contents(entries, spans, vocabulary_size))
+
+
+def database_has_moved(store: Store, epoch: int) -> bool:
+    with store.reading() as database:
+        return database.state().epoch != epoch
+
+
+def _order(spans: Spans, rows: int) -> Iterator[str]:
+    """Every row must belong to exactly one segment."""
+    expected = 0
+    columns = (spans.segment_ids, spans.first_rows, spans.counts)
+    for segment, first, count in zip(*(column.tolist() for column in columns), strict=True):
+        if first != expected:
+            yield f"segment {segment}: starts at row {first}, not {expected}"
+        if count < 1:
+            yield f"segment {segment}: has no entries"
+        expected = first + count
+    if expected != rows:
+        yield f"{rows} entries are recorded, segments have {expected}"
+
+
+def _contents(entries: MappedEntries, spans: Spans, vocabulary_size: int) -> Iterator[str]:
+    columns = (spans.segment_ids, spans.first_rows, spans.counts, spans.checksums)
+    for segment, first, count, checksum in zip(*(column.tolist() for column in columns), strict=True):
+        if not 0 <= first < first + count <= entries.count:
+            continue  # said by _order
+        keys, values = entries.keys(first, first + count), entries.values[first : first + count]
+        if checksum_of(keys, values) != checksum:
+            yield f"segment {segment}: keys or values are not what was written (checksum)"
+        elif not np.isfinite(keys).all():
+            yield f"segment {segment}: keys are not finite"
+        elif values.min() < 0 or values.max() >= vocabulary_size:
+            yield f"segment {segment}: a value is outside the vocabulary (0 … {vocabulary_size - 1})"

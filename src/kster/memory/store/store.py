@@ -1,0 +1,291 @@
+"""Database and entry files as one: either a change is wholly there, or it never happened.
+
+A writer appends keys and values, makes them durable, and then commits the SQLite transaction that
+mentions them. Whatever a writer leaves behind when it dies before that commit is not mentioned
+anywhere, hence not there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kster.errors import KsterError
+from kster.memory.segment import Segment
+from kster.memory.store.database import Database, State
+from kster.memory.store.description import Description
+from kster.memory.store.failures import for_people, said
+from kster.memory.store.lock import WriterLock
+from kster.memory.store.owned_directory import claim, sweep
+from kster.memory.store.shards import Appender, EntryFiles, MappedEntries, sync_directory
+from kster.memory.store.spans import Spans
+from kster.memory.store.staging import Draft, Staging, staging_area, sweep_staging
+
+ENTRIES = "entries"
+INDEX = "index"
+WRITER_LOCK = "writer.lock"
+UNTOUCHED = "nothing was changed"
+
+
+class Store:
+    """A memory's files."""
+
+    def __init__(self, directory: Path, description: Description, lock_timeout: float = 30.0) -> None:
+        self.directory = directory
+        self.description = description
+        self._lock = WriterLock(directory / WRITER_LOCK, lock_timeout)
+        self._reading = threading.Lock()
+        with for_people(directory):
+            self._reader = Database(directory)
+            self._reader.state()  # fails here rather than later when the file is no database of ours
+        self._readers_opened = 1
+        self._writer: Database | None = None  # opened when first needed: one may read what one may not change
+
+    @classmethod
+    def create(cls, directory: Path, description: Description) -> None:
+        """Make an empty memory under another name and rename it: a crash leaves nothing half-made.
+
+        What a creation that died has left beside it is deleted.
+        """
+        place = directory.resolve()
+        prefix = f".{place.name}.unfinished-"
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            sweep(place.parent, prefix, WRITER_LOCK)
+            making, lock = claim(place.parent, prefix, WRITER_LOCK)
+            try:
+                _fill(making, description)
+                making.rename(place)
+                sync_directory(place.parent)
+            except BaseException:
+                shutil.rmtree(making, ignore_errors=True)
+                raise
+            finally:
+                lock.close()
+        except (OSError, sqlite3.Error) as error:
+            raise KsterError(f"{directory}: cannot be created ({said(error, new=True)})") from error
+
+    def files(self, epoch: int) -> EntryFiles:
+        return entry_files(self.directory, self.description, epoch)
+
+    def close(self) -> None:
+        with self._reading:
+            self._reader.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    # Reading -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[Database]:
+        """One consistent look at the database; short, since other readers of this process wait."""
+        with self._reading, for_people(self.directory):
+            self._renew_reader()
+            with _transaction(self._reader, "BEGIN"):
+                yield self._reader
+
+    @contextmanager
+    def reading_apart(self) -> Iterator[Database]:
+        """A consistent look on a connection of its own, for as long as one likes."""
+        with for_people(self.directory):
+            database = Database(self.directory)
+            try:
+                with _transaction(database, "BEGIN"):
+                    yield database
+            finally:
+                database.close()
+
+    def data_version(self) -> int:
+        """Changes after every commit, by whichever thread or process."""
+        with self._reading, for_people(self.directory):
+            self._renew_reader()
+            return self._readers_opened << 40 | self._reader.data_version()
+
+    def _renew_reader(self) -> None:
+        if self._reader.outdated:
+            self._reader.close()
+            self._reader = Database(self.directory)
+            self._readers_opened += 1
+
+    def map_entries(self, state: State) -> MappedEntries:
+        """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
+        files = self.files(state.epoch)
+        try:
+            return MappedEntries(files, state.row_count)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise KsterError(f"{self.directory}: cannot be read ({said(error)})") from error
+        except ValueError as error:  # shorter than recorded
+            problems = "; ".join(files.problems(state.row_count))
+            raise KsterError(f"{self.directory}: damaged ({problems}); restore it from a backup") from error
+
+    # Writing -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def staging(self) -> Iterator[Staging]:
+        """A place for keys that are still being made; it is gone when the block ends."""
+        description = self.description
+        with staging_area(self.directory, description.dimension, description.entries_per_shard) as area:
+            yield area
+
+    @contextmanager
+    def writing(self, patience: float = 0.0) -> Iterator[Change]:
+        """A change to the memory: committed when the block ends, undone when it raises.
+
+        Short, since other writers wait. patience: seconds to wait for them, if more than usual.
+        """
+        with self._lock.held(patience), for_people(self.directory, UNTOUCHED):
+            change: Change | None = None
+            database = self._open_writer()
+            try:
+                with _transaction(database, "BEGIN IMMEDIATE"):
+                    state = database.state()
+                    self._sweep(state.epoch)
+                    change = Change(database, self.files(state.epoch), state)
+                    yield change
+                    change.finish()
+            except BaseException:
+                # An interrupt can arrive just after the commit: only the database knows.
+                if change is not None and database.state() == state:
+                    change.undo()
+                raise
+
+    def compact(self) -> tuple[int, int]:
+        """Rewrite the files without removed entries; returns the (segments, entries) dropped."""
+        with self._lock.held(), for_people(self.directory, UNTOUCHED):
+            database = self._open_writer()
+            with _transaction(database, "BEGIN IMMEDIATE"):
+                state = database.state()
+                self._sweep(state.epoch)
+                spans = database.spans()
+                live = spans.where(spans.removed == 0)
+                if len(live) == len(spans):
+                    return 0, 0
+                files = self.files(state.epoch + 1)
+                files.create()
+                count, firsts = self._copy(self.map_entries(state), live, files)
+                sync_directory(self.directory / ENTRIES)
+                database.drop_removed(firsts, state.generation + 1)
+                database.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
+            self._sweep(state.epoch + 1)
+            for path in (self.directory / INDEX).glob(f"ivf-{state.epoch}-*"):  # its rows have moved
+                path.unlink(missing_ok=True)
+            database.shrink()
+            return len(spans) - len(live), state.row_count - count
+
+    def _open_writer(self) -> Database:
+        """With the lock held."""
+        if self._writer is None:
+            self._writer = Database(self.directory)
+        return self._writer
+
+    def _copy(self, old: MappedEntries, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
+        """Copy live segments' entries; returns their number and each segment's (first row, id)."""
+        appender, firsts = Appender(files, 0), []
+        try:
+            columns = (live.segment_ids, live.first_rows, live.counts, live.checksums)
+            for segment, first, count, checksum in zip(*(c.tolist() for c in columns), strict=True):
+                keys, values = old.keys(first, first + count), old.values[first : first + count]
+                if checksum_of(keys, values) != checksum:
+                    raise KsterError(
+                        f"{self.directory}: segment {segment} is damaged on disk; nothing was changed. "
+                        "Remove it (and add it anew), then compact again"
+                    )
+                firsts.append((appender.count, segment))
+                appender.append(keys, values)
+            appender.sync()
+            appender.close()
+        except BaseException:
+            appender.undo()
+            raise
+        return appender.count, firsts
+
+    def _sweep(self, epoch: int) -> None:
+        """Delete what dead writers left: entry files of other epochs, and unfinished imports."""
+        sweep_staging(self.directory)
+        for path in (self.directory / ENTRIES).iterdir():
+            if path.name != str(epoch):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+class Change:
+    """What may be done to a memory inside `Store.writing`."""
+
+    def __init__(self, database: Database, files: EntryFiles, state: State) -> None:
+        self.database = database
+        self._files = files
+        self._state = state
+        self._generation = state.generation + 1
+        self._appender: Appender | None = None
+        self._changed = False
+
+    def add(self, draft: Draft) -> Segment:
+        if self._appender is None:
+            self._appender = Appender(self._files, self._state.row_count)
+        first_row, count = self._appender.count, len(draft.values)
+        first_entry = self._state.next_entry + first_row - self._state.row_count
+        self._appender.append(draft.keys, draft.values)
+        self._changed = True
+        checksum = checksum_of(draft.keys, draft.values)
+        return self.database.insert(draft.new, first_entry, first_row, count, checksum, self._generation)
+
+    def remove(self, ids: Iterable[int]) -> None:
+        self.database.mark_removed(ids, self._generation)
+        self._changed = True
+
+    def finish(self) -> None:
+        """Make entries durable; the database's commit follows."""
+        if not self._changed:
+            return
+        state, added = self._state, 0
+        if self._appender is not None:
+            self._appender.sync()
+            self._appender.close()
+            added = self._appender.count - state.row_count
+        rows, entries = state.row_count + added, state.next_entry + added
+        self.database.set_state(State(self._generation, state.epoch, rows, entries))
+
+    def undo(self) -> None:
+        if self._appender is not None:
+            self._appender.undo()
+
+
+def _fill(directory: Path, description: Description) -> None:
+    database = Database(directory, new=True)
+    database.create()
+    database.close()
+    entry_files(directory, description, epoch=0).create()
+    description.write(directory)
+    sync_directory(directory / ENTRIES)
+    sync_directory(directory)
+
+
+def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> int:
+    """crc32 of the bytes as they are on disk."""
+    keys, values = np.ascontiguousarray(keys, "<f2"), np.ascontiguousarray(values, "<i4")
+    return zlib.crc32(values.data, zlib.crc32(keys.data))
+
+
+def entry_files(directory: Path, description: Description, epoch: int) -> EntryFiles:
+    return EntryFiles(directory / ENTRIES / str(epoch), description.dimension, description.entries_per_shard)
+
+
+@contextmanager
+def _transaction(database: Database, begin: str) -> Iterator[None]:
+    database.execute(begin)
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.connection.in_transaction:
+            database.execute("ROLLBACK")
+        raise

@@ -1,0 +1,1 @@
+"""The APIs: LibreTranslate's, ModernMT's and our own. Routes parse and render, nothing else."""

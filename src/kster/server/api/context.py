@@ -1,0 +1,32 @@
+"""What every route needs: the engine, and who is asking."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from kster.server.auth.access import Principal, identify, token_of
+from kster.server.work.engine import Engine
+
+
+def engine_of(request: Request) -> Engine:
+    return request.app.state.engine
+
+
+def principal_of(request: Request) -> Principal:
+    """By the key in headers or query; for keys in a body see `identify`."""
+    engine = engine_of(request)
+    return identify(engine.keys, token_of(request), required=engine.settings.keys_required)
+
+
+def writer_of(request: Request) -> Principal:
+    principal = principal_of(request)
+    principal.require("write")
+    return principal
+
+
+TheEngine = Annotated[Engine, Depends(engine_of)]
+Reader = Annotated[Principal, Depends(principal_of)]
+Writer = Annotated[Principal, Depends(writer_of)]

@@ -1,0 +1,134 @@
+"""LibreTranslate's /translate_file: a file in, a link to the translated file out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import FileResponse
+
+from kster.documents.kinds import declared_source, open_document
+from kster.errors import KsterError
+from kster.server.api.context import TheEngine
+from kster.server.api.languages import AUTO
+from kster.server.api.libretranslate import is_target_already, keeping_placeholders, principal_by
+from kster.server.api.parameters import Parameters
+from kster.server.api.uploads import shown_name
+from kster.server.auth.access import NotFound, Principal
+from kster.server.work.engine import Engine
+from kster.server.work.served_model import ServedModel
+
+router = APIRouter(tags=["LibreTranslate"])
+
+DOWNLOADS = "downloads"
+KEPT_SECONDS = 3600
+MAX_CHARACTERS = 2_000_000  # of one file
+PIECES_AT_ONCE = 32  # others' requests come in between
+CHARACTERS_AT_ONCE = 4_000  # a fraction of `timeout_seconds` on two cores
+DETECTED_BY = 50  # pieces looked at for `auto`
+
+
+@router.post("/translate_file")
+async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
+    """Multipart `file`, `source`, `target`; the link works for an hour."""
+    parameters = await Parameters.of(request)
+    principal = principal_by(engine, request, parameters)
+    upload = parameters.files.get("file")
+    if upload is None:
+        raise KsterError("Invalid request: missing file parameter")
+    source, target = parameters.require("source"), parameters.require("target")
+    name = shown_name(upload)
+    data = await upload.read()
+    if source == AUTO:
+        source = await asyncio.to_thread(_source_of, engine, name, data, target)
+    if is_target_already(engine, source, target):
+        await asyncio.to_thread(open_document, name, data, source, target)  # which may refuse it
+        translated = data
+    else:
+        served = engine.model_for(source, target)
+        translated = await translate_document(engine, principal, served, name, data)
+        target = served.target
+    path = await asyncio.to_thread(_keep, engine, name, target, translated)
+    return {"translatedFileUrl": str(request.base_url) + f"download_file/{quote(path.name)}"}
+
+
+def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
+    """The language that a file says it is in, or else the one it seems to be in."""
+    document = open_document(name, data, AUTO, target)
+    if declared := declared_source(document):
+        return declared
+    pieces = document.pieces[:DETECTED_BY]
+    return engine.detector.best("\n".join(pieces))[0] if pieces else target
+
+
+async def translate_document(
+    engine: Engine, principal: Principal, served: ServedModel, name: str, data: bytes
+) -> bytes:
+    document = await asyncio.to_thread(open_document, name, data, served.source, served.target)
+    pieces = document.pieces
+    if not pieces:
+        return data
+    if (size := sum(map(len, pieces))) > MAX_CHARACTERS:
+        raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
+    memories = [part for _, part in engine.catalogue.automatic(principal, served)]
+    known: dict[str, str] = {}  # files repeat themselves
+
+    async def translations(pieces: list[str]) -> list[str]:
+        new = [piece for piece in dict.fromkeys(pieces) if piece not in known]
+        for some in portions(new):
+            patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one piece may be long
+            results = await engine.translate(served, some, memories, patience=patience)
+            done = [result.text for result in results]
+            done = await keeping_placeholders(engine, served, some, done, memories, patience)
+            known.update(zip(some, done, strict=True))
+        return [known[piece] for piece in pieces]
+
+    first = await translations(pieces)
+    more = await translations(await asyncio.to_thread(document.again, first))
+    return await asyncio.to_thread(document.with_translations, first, more)
+
+
+def portions(pieces: list[str]) -> Iterator[list[str]]:
+    """Pieces in order, as many together as are translated in good time; a long one alone."""
+    portion: list[str] = []
+    size = 0
+    for piece in pieces:
+        if portion and (len(portion) == PIECES_AT_ONCE or size + len(piece) > CHARACTERS_AT_ONCE):
+            yield portion
+            portion, size = [], 0
+        portion.append(piece)
+        size += len(piece)
+    if portion:
+        yield portion
+
+
+@router.get("/download_file/{name}")
+async def download_file(name: str, engine: TheEngine) -> FileResponse:
+    """Whoever knows the link may have the file."""
+    path = engine.settings.data / DOWNLOADS / name
+    if not re.fullmatch(r"[0-9a-f]{32}\.[\w.+() -]{1,250}", name) or not path.is_file():
+        raise NotFound("no such file (any more)")
+    return FileResponse(path, media_type="application/octet-stream", filename=name.partition(".")[2])
+
+
+def _keep(engine: Engine, name: str, target: str, content: bytes) -> Path:
+    """Write a translated file under a name nobody can guess, and delete old ones."""
+    directory = engine.settings.data / DOWNLOADS
+    directory.mkdir(exist_ok=True)
+    for old in directory.iterdir():
+        if old.stat().st_mtime < time.time() - KEPT_SECONDS:
+            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+    plain = PurePosixPath(name)
+    language = re.sub(r"\W", "_", target)
+    path = directory / f"{secrets.token_hex(16)}.{plain.stem}_{language}{plain.suffix}"
+    path.write_bytes(content)
+    return path

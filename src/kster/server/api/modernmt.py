@@ -1,0 +1,258 @@
+"""ModernMT's API at `/mmt`, as its public client and Weblate speak it.
+
+The client sends everything with POST and says in `X-HTTP-Method-Override` what it means; `gate` undoes that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+
+from kster.errors import KsterError
+from kster.formats import Pair, read_pairs
+from kster.memory import Memory, Segment
+from kster.server.api.context import Reader, TheEngine, Writer
+from kster.server.api.libretranslate import MAX_ALTERNATIVES, translate_texts
+from kster.server.api.parameters import Parameters
+from kster.server.api.uploads import shown_name, store
+from kster.server.api.v1_jobs import visible_job
+from kster.server.auth.access import NotFound, Principal
+from kster.server.work.catalogue import ServerMemory
+from kster.server.work.engine import Engine
+from kster.server.work.jobs import Job
+from kster.server.work.served_model import ServedModel
+
+router = APIRouter(prefix="/mmt", tags=["ModernMT"])
+
+LOOKED_AT = 200  # units of a TMX by which its languages are told
+_ADDED = re.compile(r"segment-(\d+)-(\d+)")
+
+
+def ok(data: Any) -> dict[str, Any]:
+    return {"status": 200, "data": data}
+
+
+@router.get("/translate")
+async def translate(request: Request, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    """`hints` are ids of memories; without them those that serve automatically are used. `glossaries` are
+    ids of further ones."""
+    parameters = await Parameters.of(request)
+    q, target = parameters.texts("q"), parameters.require("target")
+    texts = [q] if isinstance(q, str) else q
+    engine.require_size(texts)
+    given = parameters.text("source")
+    source = given or engine.detector.best("\n".join(texts))[0]
+    served = engine.model_for(source, target)
+    memories = _chosen_memories(engine, principal, served, parameters)
+    html = (parameters.text("format") or "").lower() in ("text/html", "html", "text/xml")
+    more = parameters.number("alt_translations", 0, MAX_ALTERNATIVES)
+    answers = await translate_texts(
+        engine, principal, served, texts, "html" if html else "text", more, memories
+    )
+    data = []
+    for text, (translation, others) in zip(texts, answers, strict=True):
+        item = {"translation": translation, "characters": len(text), "billedCharacters": len(text)}
+        if given is None:
+            item["detectedLanguage"] = served.source
+        if more:
+            item["altTranslations"] = others
+        data.append(item)
+    return ok(data[0] if isinstance(q, str) else data)
+
+
+def _chosen_memories(
+    engine: Engine, principal: Principal, served: ServedModel, parameters: Parameters
+) -> list[Memory]:
+    hints = _ids(parameters, "hints")
+    vector = parameters.text("context_vector")  # "1:0.5,2:0.1"
+    hints += [_id(part.partition(":")[0], "context_vector") for part in _listed(vector)]
+    named = [engine.catalogue.get(principal, id) for id in dict.fromkeys(hints)]
+    more = [engine.catalogue.get(principal, id) for id in _ids(parameters, "glossaries")]
+    chosen = engine.catalogue.parts(named, served) if hints else engine.catalogue.automatic(principal, served)
+    chosen = chosen + engine.catalogue.parts(more, served)
+    return list({memory.id: part for memory, part in chosen}.values())
+
+
+def _ids(parameters: Parameters, name: str) -> list[int]:
+    """Ids of memories, as "1,2" or as a list."""
+    given = parameters.values.get(name)
+    if isinstance(given, list):
+        given = ",".join(map(str, given))
+    return [_id(part, name) for part in _listed(given)]
+
+
+def _listed(given: Any) -> list[str]:
+    return [part for part in str(given or "").split(",") if part.strip()]
+
+
+def _id(text: str, name: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise KsterError(f"`{name}` must be ids of memories, such as 1,2") from None
+
+
+@router.get("/translate/detect")
+async def detect(request: Request, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    q = (await Parameters.of(request)).texts("q")
+    texts = [q] if isinstance(q, str) else q
+    engine.require_size(texts)
+    data = [{"billedCharacters": len(t), "detectedLanguage": engine.detector.best(t)[0]} for t in texts]
+    return ok(data[0] if isinstance(q, str) else data)
+
+
+@router.get("/languages")
+async def languages(engine: TheEngine) -> dict[str, Any]:
+    """For each source language its targets."""
+    targets: dict[str, list[str]] = {}
+    for model in engine.models:
+        targets.setdefault(model.source, []).append(model.target)
+    return ok(targets)
+
+
+@router.get("/translate/languages")
+async def supported_languages(engine: TheEngine) -> dict[str, Any]:
+    """All languages there are."""
+    return ok(sorted({code for model in engine.models for code in (model.source, model.target)}))
+
+
+# Memories --------------------------------------------------------------------------------------------
+
+
+@router.get("/memories")
+async def list_memories(engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    return ok([_memory_json(memory) for memory in engine.catalogue.visible(principal)])
+
+
+@router.post("/memories")
+async def create_memory(request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    parameters = await Parameters.of(request)
+    memory = engine.catalogue.create(
+        principal,
+        parameters.require("name"),
+        parameters.text("description"),
+        parameters.text("external_id"),
+    )
+    return ok(_memory_json(memory))
+
+
+@router.get("/memories/{id}")
+async def show_memory(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    return ok(_memory_json(named_memory(engine, principal, id)))
+
+
+@router.put("/memories/{id}")
+async def edit_memory(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    parameters = await Parameters.of(request)
+    memory = named_memory(engine, principal, id)
+    edited = engine.catalogue.edit(
+        principal, memory.id, parameters.text("name"), parameters.text("description")
+    )
+    return ok(_memory_json(edited))
+
+
+@router.delete("/memories/{id}")
+async def delete_memory(id: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    memory = named_memory(engine, principal, id)
+    return ok(_memory_json(await asyncio.to_thread(engine.catalogue.delete, principal, memory.id)))
+
+
+@router.post("/memories/{id}/content")
+async def add_content(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    """One pair, learned when this returns, or a TMX file, imported in the background."""
+    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
+    parameters = await Parameters.of(request)
+    if "tmx" in parameters.files:
+        upload = parameters.files["tmx"]
+        job_id, path = await store(engine, upload, f".tmx{packing(parameters)}")
+        served = await asyncio.to_thread(_pair_of_tmx, engine, path)
+        name = shown_name(upload)
+        job = engine.accept_upload(principal, memory, served.pair, path, name, "tmx", job_id)
+        return ok(import_json(job))
+    return await _teach(engine, memory, parameters, replace=False)
+
+
+def packing(parameters: Parameters) -> str:
+    """What to add to the name of an uploaded file."""
+    packed = (parameters.text("compression") or "").lower()
+    if packed not in ("", "gzip"):
+        raise KsterError(f"compression {packed!r} is not supported; accepted: gzip")
+    return ".gz" if packed else ""
+
+
+@router.put("/memories/{id}/content")
+async def replace_content(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    """The pair takes the place of whatever has its `tuid`."""
+    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
+    parameters = await Parameters.of(request)
+    parameters.require("tuid")
+    return await _teach(engine, memory, parameters, replace=True)
+
+
+async def _teach(
+    engine: Engine, memory: ServerMemory, parameters: Parameters, *, replace: bool
+) -> dict[str, Any]:
+    served = engine.model_for(parameters.require("source"), parameters.require("target"))
+    pair = Pair(parameters.require("sentence"), parameters.require("translation"), parameters.text("tuid"))
+    (segment,) = await engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
+    return ok(taught_json(memory, segment))
+
+
+def taught_json(memory: ServerMemory, segment: Segment) -> dict[str, Any]:
+    """The import job of a single pair, which is done already."""
+    return {"id": f"segment-{memory.id}-{segment.id}", "memory": memory.id, "size": 1, "progress": 1.0}
+
+
+@router.get("/import-jobs/{id}")
+async def show_job(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    if added := _ADDED.fullmatch(id):  # a single pair, which was there before its job's id was known
+        memory = engine.catalogue.get(principal, int(added[1]))
+        return ok({"id": id, "memory": memory.id, "size": 1, "progress": 1.0})
+    job = visible_job(engine, principal, id)
+    if job.kind != "import":
+        raise NotFound(f"no import job {id}")
+    if job.state == "failed":
+        raise KsterError(engine.catalogue.forget_paths(f"the import failed: {job.error}"))
+    return ok(import_json(job))
+
+
+def import_json(job: Job) -> dict[str, Any]:
+    return {"id": job.id, "memory": job.memory, "size": job.total or 0, "progress": job.progress}
+
+
+def named_memory(engine: Engine, principal: Principal, id: str) -> ServerMemory:
+    """By our id, or by the external one its owner gave it."""
+    if id.isascii() and id.isdigit() and len(id) < 16:
+        return engine.catalogue.get(principal, int(id))
+    for memory in engine.catalogue.visible(principal):
+        if memory.external_id == id:
+            return memory
+    raise NotFound(f"no memory {id}")
+
+
+def _memory_json(memory: ServerMemory) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "name": memory.name,
+        "description": memory.description,
+        "creationDate": memory.created,
+        "externalId": memory.external_id,
+    }
+
+
+def _pair_of_tmx(engine: Engine, path: Any) -> ServedModel:
+    """The served language pair a TMX has units of; the first one listed when it has several."""
+    for served in engine.models:
+        try:
+            for number, item in enumerate(read_pairs(path, served.source, served.target, format="tmx")):
+                if isinstance(item, Pair):
+                    return served
+                if number >= LOOKED_AT:
+                    break
+        except KsterError:  # none in these languages, or broken: the import job will say so
+            continue
+    return engine.models[0]

@@ -1,0 +1,124 @@
+"""ModernMT's glossaries: terms in memories that a translation names as `glossaries`, as Weblate does.
+
+Terms are examples like all others here: they speak where the model comes to a like place, and force nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import shutil
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+from kster.errors import KsterError
+from kster.formats import Pair
+from kster.formats.encoding import text_lines
+from kster.server.api.context import TheEngine, Writer
+from kster.server.api.languages import serves
+from kster.server.api.modernmt import import_json, named_memory, ok, packing, taught_json
+from kster.server.api.parameters import Parameters
+from kster.server.api.uploads import shown_name, store
+from kster.server.auth.access import Principal
+from kster.server.work.catalogue import ServerMemory
+from kster.server.work.engine import Engine
+from kster.server.work.served_model import ServedModel
+
+router = APIRouter(prefix="/mmt", tags=["ModernMT"])
+
+DIRECTION = "unidirectional"  # from the first language to the others
+
+
+@router.post("/memories/{id}/glossary")
+async def add_terms(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    """A CSV file whose first line names languages, imported in the background, or `terms` of one entry."""
+    memory, parameters = await _given(id, request, engine, principal)
+    if "csv" in parameters.files:
+        answer = await _import(engine, principal, memory, parameters, parameters.files["csv"])
+    else:
+        answer = await _teach(engine, memory, parameters, replace=False)
+    return ok(answer)
+
+
+@router.put("/memories/{id}/glossary")
+async def replace_terms(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    """The terms take the place of whatever has their `tuid`."""
+    memory, parameters = await _given(id, request, engine, principal)
+    parameters.require("tuid")
+    return ok(await _teach(engine, memory, parameters, replace=True))
+
+
+async def _given(
+    id: str, request: Request, engine: Engine, principal: Principal
+) -> tuple[ServerMemory, Parameters]:
+    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
+    parameters = await Parameters.of(request)
+    kind = parameters.text("type") or DIRECTION
+    if kind != DIRECTION:
+        raise KsterError(f"glossaries of the type {kind!r} are not supported; accepted: {DIRECTION}")
+    if not engine.catalogue.pairs(memory):
+        # A glossary is for those who name it: others, and older ones of the same client, may contradict it.
+        engine.catalogue.edit(principal, memory.id, automatic=False)
+    return memory, parameters
+
+
+async def _import(
+    engine: Engine, principal: Principal, memory: ServerMemory, parameters: Parameters, upload: UploadFile
+) -> dict[str, Any]:
+    id, path = await store(engine, upload, f".csv{packing(parameters)}")
+    try:
+        served = _pair_of(engine, await asyncio.to_thread(_header, path))
+    except KsterError as error:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise KsterError(
+            f"{str(error).replace(str(path), shown_name(upload))}; nothing was imported"
+        ) from None
+    job = engine.accept_upload(principal, memory, served.pair, path, shown_name(upload), "csv", id)
+    return import_json(job)
+
+
+def _header(path: Path) -> list[str]:
+    """The languages of a CSV file, which its first line names."""
+    line = next(text_lines(path), None) or ""
+    return [code.strip() for code in next(csv.reader([line]), [])]
+
+
+async def _teach(
+    engine: Engine, memory: ServerMemory, parameters: Parameters, *, replace: bool
+) -> dict[str, Any]:
+    texts = _terms(parameters)
+    served = _pair_of(engine, list(texts))
+    source, target = (_text(texts, language) for language in (served.source, served.target))
+    pair = Pair(source, target, parameters.text("tuid"))
+    (segment,) = await engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
+    return taught_json(memory, segment)
+
+
+def _terms(parameters: Parameters) -> dict[str, str]:
+    """`terms`, a list of {term, language}, by language."""
+    given = parameters.values.get("terms")
+    try:
+        texts = {str(item["language"]): item["term"] for item in given or []}
+    except (TypeError, KeyError):
+        texts = {}
+    if not texts or not all(isinstance(text, str) for text in texts.values()):
+        raise KsterError("send a CSV file as `csv`, or `terms` as a list of {term, language}")
+    return texts
+
+
+def _text(texts: dict[str, str], language: str) -> str:
+    return texts[max(texts, key=lambda code: serves(code, language))]
+
+
+def _pair_of(engine: Engine, languages: list[str]) -> ServedModel:
+    """The served pair from the first of these languages to one of the others."""
+    for model in engine.models:
+        from_first = bool(languages) and serves(languages[0], model.source)
+        if from_first and any(serves(code, model.target) for code in languages[1:]):
+            return model
+    pairs = ", ".join(f"{model.source} → {model.target}" for model in engine.models)
+    raise KsterError(f"a glossary in {', '.join(languages[:10]) or 'no language'}; served is {pairs}")

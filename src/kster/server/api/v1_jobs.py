@@ -1,0 +1,147 @@
+"""/v1: imports and fits in the background, and watching them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, UploadFile
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from kster.limits import LARGEST_K
+from kster.server.api.context import Reader, TheEngine, Writer
+from kster.server.api.uploads import format_of, shown_name, store
+from kster.server.api.v1_memories import PairName, chosen_pair
+from kster.server.auth.access import NotFound, Principal
+from kster.server.work.engine import Engine
+from kster.server.work.jobs import FINISHED, Job
+from kster.smoothing import FitSettings
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+FIT_REPORT = (
+    "dev",
+    "general",
+    "train_tokens",
+    "train_segments",
+    "memory_entries",
+    "metric",
+    "seconds",
+    "curve",
+    "finished",
+)
+LOOK_EVERY = 0.2  # seconds between two looks at a job that is being watched
+
+
+class FitRequest(BaseModel):
+    """How to fit; what is left out has the defaults of `kster fit`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pair: str | None = None
+    kernel: str | None = None
+    k: int | None = Field(None, ge=1, le=LARGEST_K)
+    steps: int | None = Field(None, ge=1, le=100_000)
+    max_tokens: int | None = Field(None, ge=1)
+    learning_rate: float | None = Field(None, gt=0)
+    metric: int | None = Field(None, ge=0)
+    seed: int | None = None
+
+
+@router.post("/memories/{id}/import", status_code=202)
+async def import_file(
+    id: int,
+    engine: TheEngine,
+    principal: Writer,
+    file: Annotated[UploadFile, File(description=".tmx .xlf .xliff .po .tsv .csv, also with .gz or .xz")],
+    pair: Annotated[str | None, Form()] = None,
+    format: Annotated[str | None, Form()] = None,
+) -> dict[str, Any]:
+    """Add the pairs of a file: all usable ones or, if the file is broken, none."""
+    memory = engine.catalogue.get(principal, id, to_change=True)
+    served = chosen_pair(engine, memory, pair)
+    name = shown_name(file)
+    kind, suffix = format_of(name, format)
+    job_id, path = await store(engine, file, suffix)
+    job = engine.accept_upload(principal, memory, served.pair, path, name, kind, job_id)
+    return job_json(engine, job)
+
+
+@router.post("/memories/{id}/fit", status_code=202)
+async def fit_memory(
+    id: int, engine: TheEngine, principal: Writer, wanted: FitRequest | None = None
+) -> dict[str, Any]:
+    """Learn how much to believe this memory's examples; an earlier fit stays in use until then."""
+    wanted = wanted or FitRequest.model_validate({})
+    memory = engine.catalogue.get(principal, id, to_change=True)
+    served = chosen_pair(engine, memory, wanted.pair)
+    settings = wanted.model_dump(exclude={"pair"}, exclude_none=True)
+    FitSettings(**settings)  # a mistake is told now rather than by a failed job
+    job = engine.jobs.submit("fit", id, principal.key_id, {"pair": served.pair, "settings": settings})
+    return job_json(engine, job)
+
+
+@router.get("/memories/{id}/fit")
+async def show_fit(
+    id: int, engine: TheEngine, principal: Reader, pair: PairName = None
+) -> dict[str, Any] | None:
+    """The report of the fit in use, with how the memory has changed since; null without one."""
+    memory = engine.catalogue.get(principal, id)
+    part = engine.catalogue.part(memory, chosen_pair(engine, memory, pair))
+    info = await asyncio.to_thread(part.info) if part is not None else None
+    if info is None or info.fit is None:
+        return None
+    shown = {name: info.fit[name] for name in FIT_REPORT if name in info.fit}
+    means: dict[str, Any] = {
+        name: info.fit[name]["mean"] for name in ("bandwidth", "mixing_weight") if name in info.fit
+    }
+    return {**shown, **means, "since": asdict(info.since_fit) if info.since_fit else None}
+
+
+@router.get("/memories/{id}/jobs")
+async def list_jobs(id: int, engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
+    """The latest jobs of a memory, newest first."""
+    memory = engine.catalogue.get(principal, id)
+    return [job_json(engine, job) for job in engine.jobs.of_memory(memory.id)]
+
+
+@router.get("/jobs/{job}")
+async def show_job(job: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    return job_json(engine, visible_job(engine, principal, job))
+
+
+@router.get("/jobs/{job}/events")
+async def watch_job(job: str, engine: TheEngine, principal: Reader) -> StreamingResponse:
+    """Server-sent events: the job as JSON whenever it changes, until it is finished."""
+    watched = visible_job(engine, principal, job)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_events(engine, watched), media_type="text/event-stream", headers=headers)
+
+
+async def _events(engine: Engine, job: Job) -> AsyncIterator[str]:
+    seen = -1
+    while not engine.jobs.stopping.is_set():
+        if job.version != seen:
+            seen = job.version
+            yield f"data: {json.dumps(job_json(engine, job), ensure_ascii=False)}\n\n"
+        if job.state in FINISHED and job.version == seen:
+            return
+        await asyncio.sleep(LOOK_EVERY)
+
+
+def visible_job(engine: Engine, principal: Principal, id: str) -> Job:
+    job = engine.jobs.get(id)
+    if job is None or not (principal.may("admin") or job.owner == principal.key_id):
+        raise NotFound(f"no job {id}")
+    return job
+
+
+def job_json(engine: Engine, job: Job) -> dict[str, Any]:
+    shown = job.to_json()
+    if job.error is not None:
+        shown["error"] = engine.catalogue.forget_paths(job.error)
+    return shown

@@ -1,0 +1,1 @@
+"""The page for people: its files, and the routes that serve them."""

@@ -1,0 +1,273 @@
+"""The memories a server knows: who may see them, and where their language pairs lie.
+
+A memory of the server is what people call a translation memory: a name and pairs of texts, perhaps in
+several directions. Underneath, each language pair is one `kster.memory.Memory` of that pair's model, made
+when the first example arrives. Memories named on the command line have one pair and belong to everybody.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kster.errors import KsterError
+from kster.memory import Memory
+from kster.server.api.parameters import require_whole
+from kster.server.auth.access import Forbidden, NotFound, Principal
+from kster.server.database import ServerDatabase, now
+from kster.server.work.served_model import ServedModel
+
+MEMORIES = "memories"
+LOCK_TIMEOUT = 120.0  # seconds an example waits while an import is written
+MAX_NAME = 200
+MAX_DESCRIPTION = 10_000  # every list of memories repeats them
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMemory:
+    """One line of the catalogue."""
+
+    id: int
+    name: str
+    description: str | None
+    external_id: str | None
+    created: str
+    owner: int | None
+    directory: Path | None  # of a memory named on the command line
+    automatic: bool  # whether it serves clients that name no memory
+
+    @property
+    def shared(self) -> bool:
+        return self.directory is not None
+
+
+class Catalogue:
+    """All of a server's memories, opened once each."""
+
+    def __init__(self, data: Path, database: ServerDatabase, models: Sequence[ServedModel]) -> None:
+        self._root = data / MEMORIES
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._database = database
+        self._models = models
+        self._open: dict[tuple[int, str], Memory] = {}  # by memory id and model fingerprint
+        self._shared: set[int] = set()  # those named on this start's command line
+        self._lock = threading.Lock()
+        self._sweep()
+
+    # Who sees what -----------------------------------------------------------------------------------
+
+    def visible(self, principal: Principal) -> list[ServerMemory]:
+        rows = self._database.all("SELECT * FROM memories ORDER BY id")
+        memories = [_memory(row) for row in rows]
+        return [memory for memory in memories if self._sees(principal, memory)]
+
+    def get(self, principal: Principal, id: int, *, to_change: bool = False) -> ServerMemory:
+        """A memory this client may see, or change. One it may not see is not there at all."""
+        possible = 0 < id < 1 << 63  # SQLite knows no larger ones
+        row = self._database.one("SELECT * FROM memories WHERE id = ?", (id,)) if possible else None
+        memory = _memory(row) if row is not None else None
+        if memory is None or not self._sees(principal, memory):
+            raise NotFound(f"no memory {id}")
+        if to_change and not self.may_change(principal, memory):
+            raise Forbidden(
+                f"memory {id} ({memory.name}) is shared by all and changed by admin keys only"
+                if memory.shared
+                else f"memory {id} ({memory.name}) can be changed by its owner and by admin keys only"
+            )
+        return memory
+
+    def may_change(self, principal: Principal, memory: ServerMemory) -> bool:
+        if not principal.may("write"):
+            return False
+        return principal.may("admin") or (not memory.shared and memory.owner == principal.key_id)
+
+    def _sees(self, principal: Principal, memory: ServerMemory) -> bool:
+        if memory.shared:
+            return memory.id in self._shared
+        return principal.may("admin") or memory.owner == principal.key_id
+
+    def automatic(self, principal: Principal, served: ServedModel) -> list[tuple[ServerMemory, Memory]]:
+        """The memories that serve this client when it names none."""
+        wanted = [memory for memory in self.visible(principal) if memory.automatic]
+        # An admin sees everybody's memories, but other keys' examples do not belong in its translations.
+        return self.parts(
+            [memory for memory in wanted if memory.shared or memory.owner == principal.key_id], served
+        )
+
+    def default(self, principal: Principal, served: ServedModel) -> ServerMemory:
+        """Where an example goes for which no memory was named; made when there is none yet."""
+        candidates = [m for m in self.visible(principal) if m.automatic and self.may_change(principal, m)]
+        own = [memory for memory in candidates if memory.shared or memory.owner == principal.key_id]
+        if with_pair := self.parts(own, served):
+            return with_pair[0][0]
+        for memory in own:
+            if not memory.shared:
+                return memory
+        return self.create(principal, "Suggestions", "Examples that came without naming a memory")
+
+    # Making and unmaking -----------------------------------------------------------------------------
+
+    def share(self, directory: Path) -> ServerMemory:
+        """Serve a memory named on the command line, under the id it had before."""
+        resolved = directory.resolve()
+        served, memory = self._open_shared(resolved)
+        row = self._database.one("SELECT * FROM memories WHERE directory = ?", (str(resolved),))
+        if row is None:
+            self._database.change(
+                "INSERT INTO memories (name, created, directory) VALUES (?, ?, ?)",
+                (resolved.name, memory.description.created, str(resolved)),
+            )
+            row = self._database.one("SELECT * FROM memories WHERE directory = ?", (str(resolved),))
+        assert row is not None
+        shared = _memory(row)
+        self._open[shared.id, served.model.fingerprint] = memory
+        self._shared.add(shared.id)
+        return shared
+
+    def _open_shared(self, directory: Path) -> tuple[ServedModel, Memory]:
+        with Memory.open(directory) as opened:
+            description = opened.description
+        for served in self._models:
+            if served.model.fingerprint == description.fingerprint:
+                return served, Memory.open(directory, served.model, lock_timeout=LOCK_TIMEOUT)
+        raise KsterError(
+            f"{directory}: made with the model {description.model}, which is not served; add "
+            f"--model {description.model}"
+        )
+
+    def create(
+        self,
+        principal: Principal,
+        name: str,
+        description: str | None = None,
+        external_id: str | None = None,
+    ) -> ServerMemory:
+        name = _require_name(name)
+        _, id = self._database.change(
+            "INSERT INTO memories (name, description, external_id, created, owner) VALUES (?, ?, ?, ?, ?)",
+            (name, _require_description(description), external_id, now(), principal.key_id),
+        )
+        return self.get(principal, id)
+
+    def edit(
+        self,
+        principal: Principal,
+        id: int,
+        name: str | None = None,
+        description: str | None = None,
+        automatic: bool | None = None,
+    ) -> ServerMemory:
+        memory = self.get(principal, id, to_change=True)
+        self._database.change(
+            "UPDATE memories SET name = ?, description = ?, automatic = ? WHERE id = ?",
+            (
+                memory.name if name is None else _require_name(name),
+                memory.description if description is None else _require_description(description),
+                memory.automatic if automatic is None else automatic,
+                id,
+            ),
+        )
+        return self.get(principal, id)
+
+    def delete(self, principal: Principal, id: int) -> ServerMemory:
+        memory = self.get(principal, id, to_change=True)
+        if memory.shared:
+            raise Forbidden(
+                f"memory {id} ({memory.name}) was named on the command line and is not deleted here; "
+                "start the server without it, then delete its directory"
+            )
+        self._database.change("DELETE FROM memories WHERE id = ?", (id,))
+        with self._lock:
+            # Not closed: a translation may be using it; its files live on until that is done.
+            for key in [key for key in self._open if key[0] == id]:
+                del self._open[key]
+            shutil.rmtree(self._root / str(id), ignore_errors=True)
+        return memory
+
+    # Language pairs ----------------------------------------------------------------------------------
+
+    def part(self, memory: ServerMemory, served: ServedModel, *, create: bool = False) -> Memory | None:
+        """The examples of one language pair; None when there are none yet and none shall be made."""
+        key = (memory.id, served.model.fingerprint)
+        with self._lock:
+            if key in self._open:
+                return self._open[key]
+            if memory.shared:
+                if create:
+                    raise KsterError(f"memory {memory.id} ({memory.name}) is not for {served.pair}")
+                return None
+            directory = self._root / str(memory.id) / served.model.fingerprint[:16]
+            if directory.is_dir():
+                opened = Memory.open(directory, served.model, lock_timeout=LOCK_TIMEOUT)
+            elif create and self._database.one("SELECT 1 FROM memories WHERE id = ?", (memory.id,)):
+                opened = Memory.create(directory, served.model, lock_timeout=LOCK_TIMEOUT)
+            elif create:
+                raise NotFound(f"no memory {memory.id}")
+            else:
+                return None
+            self._open[key] = opened
+            return opened
+
+    def parts(
+        self, memories: Sequence[ServerMemory], served: ServedModel
+    ) -> list[tuple[ServerMemory, Memory]]:
+        """Those of these memories that have examples for this model."""
+        found = ((memory, self.part(memory, served)) for memory in memories)
+        return [(memory, part) for memory, part in found if part is not None]
+
+    def pairs(self, memory: ServerMemory) -> list[tuple[ServedModel, Memory]]:
+        """The language pairs of a memory."""
+        found = ((served, self.part(memory, served)) for served in self._models)
+        return [(served, part) for served, part in found if part is not None]
+
+    def forget_paths(self, message: str) -> str:
+        """A message for clients: memories by id instead of by directory."""
+        with self._lock:
+            named = {str(memory.directory): f"memory {id}" for (id, _), memory in self._open.items()}
+        for directory, name in sorted(named.items(), key=lambda item: -len(item[0])):
+            message = message.replace(directory, name)
+        return message.replace(str(self._root), "memories")
+
+    def close(self) -> None:
+        with self._lock:
+            for memory in self._open.values():
+                memory.close()
+            self._open.clear()
+
+    def _sweep(self) -> None:
+        """Delete what a server left behind that died between forgetting a memory and deleting its files."""
+        known = {str(row["id"]) for row in self._database.all("SELECT id FROM memories")}
+        for path in self._root.iterdir():
+            if path.name not in known:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _memory(row: sqlite3.Row) -> ServerMemory:
+    return ServerMemory(
+        id=row["id"],
+        name=row["name"],
+        description=row["description"],
+        external_id=row["external_id"],
+        created=row["created"],
+        owner=row["owner"],
+        directory=Path(row["directory"]) if row["directory"] else None,
+        automatic=bool(row["automatic"]),
+    )
+
+
+def _require_name(name: str) -> str:
+    if not name.strip() or len(name) > MAX_NAME:
+        raise KsterError(f"a memory's name has 1 to {MAX_NAME} characters")
+    return require_whole(name.strip(), "the name")
+
+
+def _require_description(description: str | None) -> str | None:
+    if description is None:
+        return None
+    if len(description) > MAX_DESCRIPTION:
+        raise KsterError(f"a memory's description has at most {MAX_DESCRIPTION:,} characters")
+    return require_whole(description, "the description")

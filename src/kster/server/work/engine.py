@@ -1,0 +1,220 @@
+"""Everything behind the APIs: models and memories loaded once, translation in batches, jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from kster.errors import KsterError
+from kster.formats import Pair
+from kster.memory import Memory, Segment
+from kster.server.api.languages import serves
+from kster.server.auth.access import Principal
+from kster.server.auth.keys import Keys, require_some_key
+from kster.server.database import ServerDatabase
+from kster.server.errors import TooLarge, TooSlow
+from kster.server.metrics import Metrics
+from kster.server.settings import ModelSetting, ServerSettings
+from kster.server.work.catalogue import Catalogue, ServerMemory
+from kster.server.work.compute_queue import Turns
+from kster.server.work.import_and_fit import run_fit, run_import
+from kster.server.work.jobs import FINISHED, Job, Jobs
+from kster.server.work.served_model import ServedModel, Work
+from kster.text.detection import Detector
+from kster.translation import Method, Translation
+from kster.translation.decoding import Decoding
+from kster.translation.result import Output, assemble
+
+UPLOADS = "uploads"
+
+
+class Engine:
+    """One per server; `close` finishes what was begun."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.database = ServerDatabase(settings.data)
+        self.keys = Keys(self.database)
+        if settings.keys_required:
+            require_some_key(settings)
+        self.turns = Turns()
+        self.models = _load_models(settings, self.turns, self.metrics)
+        self.catalogue = Catalogue(settings.data, self.database, self.models)
+        for directory in settings.memories:
+            self.catalogue.share(directory)
+        self.detector = Detector({code for m in self.models for code in (m.source, m.target)})
+        self.uploads = settings.data / UPLOADS
+        self.uploads.mkdir(exist_ok=True)
+        self.jobs = Jobs(self.database, {"import": partial(run_import, self), "fit": partial(run_fit, self)})
+        self.metrics.watch_queue(lambda: sum(model.batcher.waiting for model in self.models))
+        self.jobs.start()
+        self._sweep_uploads()
+
+    def _sweep_uploads(self) -> None:
+        """Delete files whose request died before its job was written down."""
+        for upload in self.uploads.iterdir():
+            job = self.jobs.get(upload.name)
+            if job is None or job.state in FINISHED:
+                shutil.rmtree(upload, ignore_errors=True)
+
+    def close(self) -> None:
+        for model in self.models:
+            model.close()
+        self.jobs.stop()
+        self.catalogue.close()
+        self.database.close()
+
+    # Languages ---------------------------------------------------------------------------------------
+
+    def model_for(self, source: str, target: str) -> ServedModel:
+        ranked = [(min(serves(source, m.source), serves(target, m.target)), m) for m in self.models]
+        rank, best = max(ranked, key=lambda item: item[0])
+        if not rank:
+            pairs = ", ".join(f"{m.source} → {m.target}" for m in self.models)
+            raise KsterError(f"{source} → {target} is not supported; there is {pairs}")
+        return best
+
+    def model_by_pair(self, pair: str) -> ServedModel:
+        """pair: "en-de", as `ServedModel.pair` says it."""
+        for model in self.models:
+            if model.pair == pair:
+                return model
+        raise KsterError(f"no model for {pair}; there is {', '.join(m.pair for m in self.models)}")
+
+    # Translating -------------------------------------------------------------------------------------
+
+    async def translate(
+        self,
+        served: ServedModel,
+        texts: Sequence[str],
+        memories: Sequence[Memory],
+        *,
+        method: Method | None = None,
+        n_best: int = 1,
+        explain: bool = False,
+        patience: float = 1.0,
+    ) -> list[Translation]:
+        """Translate texts, together with whatever other clients ask for in these milliseconds.
+
+        patience: how many times `timeout_seconds` it may take.
+        """
+        method = method or ("kster" if memories else "base")
+        used = tuple(memories) if method != "base" else ()
+        decoding = Decoding(beam=max(self.settings.beam, n_best), n_best=n_best, explain=explain)
+        work = Work(used, method, decoding)
+        self.metrics.characters.inc(sum(map(len, texts)))
+        seconds = self.settings.timeout_seconds * patience
+        futures: list[asyncio.Future[Output]] = []
+        try:
+            async with asyncio.timeout(seconds):
+                split = await asyncio.wrap_future(served.splitter.submit(served.split, work, texts))
+                pieces = [piece.text for one in split for piece in one.pieces]
+                futures += map(asyncio.wrap_future, served.batcher.submit(work, pieces))
+                outputs = iter(await asyncio.gather(*futures))
+        except TimeoutError:
+            raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
+        finally:
+            for future in futures:
+                future.cancel()  # those that nobody waits for any more
+        return [assemble(one, outputs, decoding) for one in split]
+
+    def require_size(self, texts: Sequence[str]) -> None:
+        """Raises when a request has more text than is allowed."""
+        if len(texts) > self.settings.max_texts:
+            raise KsterError(f"{len(texts)} texts; at most {self.settings.max_texts} are accepted at once")
+        characters = sum(map(len, texts))
+        if characters > self.settings.max_characters:
+            raise KsterError(
+                f"{characters:,} characters; at most {self.settings.max_characters:,} are accepted at once"
+            )
+
+    # Teaching ----------------------------------------------------------------------------------------
+
+    async def teach(
+        self,
+        memory: ServerMemory,
+        served: ServedModel,
+        pairs: Sequence[Pair],
+        origin: str,
+        *,
+        replace_unit: bool = False,
+    ) -> list[Segment]:
+        """Add examples; the next translation knows them. replace_unit: each replaces those with its id."""
+        for pair in pairs:
+            self.require_size([pair.source, pair.target])
+        return await asyncio.to_thread(self._teach, memory, served, pairs, origin, replace_unit)
+
+    def _teach(
+        self, memory: ServerMemory, served: ServedModel, pairs: Sequence[Pair], origin: str, replace: bool
+    ) -> list[Segment]:
+        part = self.catalogue.part(memory, served, create=True)
+        assert part is not None
+        if replace:
+            segments = [
+                part.replace(pair.id, pair.source, pair.target, origin=origin)
+                for pair in pairs
+                if pair.id is not None
+            ]
+        else:
+            segments = part.add_many(pairs, origin=origin)
+        self.metrics.taught.inc(len(segments))
+        return segments
+
+    async def edit(self, part: Memory, id: int, pair: Pair, origin: str) -> Segment:
+        """Give a segment other texts, as one change: nobody ever sees both, or neither."""
+        self.require_size([pair.source, pair.target])
+        edited = await asyncio.to_thread(part.edit, id, pair.source, pair.target, origin=origin, unit=pair.id)
+        self.metrics.taught.inc()
+        return edited
+
+    def accept_upload(
+        self,
+        principal: Principal,
+        memory: ServerMemory,
+        pair: str,
+        source: Path,
+        name: str,
+        format: str,
+        id: str,
+    ) -> Job:
+        """Take over an uploaded file, which lies in `uploads/ID`, as an import job."""
+        request = {"pair": pair, "file": source.name, "name": name, "format": format}
+        try:
+            return self.jobs.submit("import", memory.id, principal.key_id, request, id)
+        except KsterError:
+            shutil.rmtree(source.parent, ignore_errors=True)
+            raise
+
+    @property
+    def upload_limit(self) -> int:
+        return int(self.settings.max_upload_mb * 1_000_000)
+
+    def require_upload_size(self, size: int) -> None:
+        if size > self.upload_limit:
+            raise TooLarge(f"the file has more than {self.settings.max_upload_mb:g} MB; nothing was imported")
+
+
+def _load_models(settings: ServerSettings, turns: Turns, metrics: Metrics) -> list[ServedModel]:
+    """Those named, and those of memories whose model was not named."""
+    wanted = list(settings.models)
+    models = [ServedModel.load(model, settings, turns, metrics.on_batch) for model in wanted]
+    for directory in settings.memories:
+        with Memory.open(directory) as opened:
+            description = opened.description
+        if all(model.model.fingerprint != description.fingerprint for model in models):
+            setting = ModelSetting(
+                path=description.model_location(directory),
+                source=description.source_lang,
+                target=description.target_lang,
+            )
+            models.append(ServedModel.load(setting, settings, turns, metrics.on_batch))
+    if not models:
+        raise KsterError("nothing to serve: give --model MODEL or --memory DIR")
+    pairs = [model.pair for model in models]
+    if len(set(pairs)) < len(pairs):
+        raise KsterError(f"two models for one language pair ({', '.join(pairs)}); serve one of them")
+    return models

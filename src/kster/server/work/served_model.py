@@ -1,0 +1,112 @@
+"""A model at work: loaded once, with the threads that split texts and translate the pieces for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kster.errors import KsterError
+from kster.memory import Memory, MemoryGroup
+from kster.model import BaseModel
+from kster.server.settings import ModelSetting, ServerSettings
+from kster.server.work.batching import Batcher
+from kster.server.work.compute_queue import Turns
+from kster.translation import Method, Translator
+from kster.translation.decoding import Decoding
+from kster.translation.result import Output
+from kster.translation.splitting import SplitText
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What texts must have in common to be translated in one batch."""
+
+    memories: tuple[Memory, ...]
+    method: Method
+    decoding: Decoding
+
+    @property
+    def memory(self) -> Memory | MemoryGroup | None:
+        if self.method == "base" or not self.memories:
+            return None
+        return self.memories[0] if len(self.memories) == 1 else MemoryGroup(self.memories)
+
+
+class ServedModel:
+    """A base model, its language pair and its queue."""
+
+    def __init__(
+        self,
+        model: BaseModel,
+        settings: ServerSettings,
+        turns: Turns,
+        on_batch: Callable[[int], None] | None = None,
+    ) -> None:
+        if not model.source_lang or not model.target_lang:
+            raise KsterError(
+                f"{model.name}: does not say its languages; in the configuration file write "
+                "`models: [{path: …, source: en, target: de}]`"
+            )
+        self.model = model
+        self.source: str = model.source_lang
+        self.target: str = model.target_lang
+        self.translator = Translator(model, split_sentences=settings.split_sentences)
+        self._turns = turns
+        self.splitter = ThreadPoolExecutor(1, thread_name_prefix=f"split {self.pair}")
+        self.batcher: Batcher[Work, Output] = Batcher(
+            self._translate,
+            window=settings.batch_window_ms / 1000 if settings.batching else 0.0,
+            largest=settings.batch_sentences if settings.batching else 1,
+            name=f"translate {self.pair}",
+            on_batch=on_batch,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        wanted: ModelSetting,
+        settings: ServerSettings,
+        turns: Turns,
+        on_batch: Callable[[int], None] | None = None,
+    ) -> ServedModel:
+        model = BaseModel.load(
+            wanted.path, device=settings.device, source_lang=wanted.source, target_lang=wanted.target
+        )
+        return cls(model, settings, turns, on_batch)
+
+    @property
+    def pair(self) -> str:
+        return f"{self.source}-{self.target}"
+
+    @property
+    def name(self) -> str:
+        """For people; says nothing about where it lies."""
+        return Path(self.model.name).name or self.model.name
+
+    def close(self) -> None:
+        self.splitter.shutdown()
+        self.batcher.close()
+
+    def split(self, work: Work, texts: Sequence[str]) -> list[SplitText]:
+        with _explained(work):
+            return self.translator.split(texts, memory=work.memory)
+
+    def _translate(self, work: Work, pieces: list[str]) -> list[Output]:
+        memory = work.memory
+        method: Method = "base" if memory is None else work.method
+        with _explained(work), self._turns:
+            return self.translator.translate_pieces(pieces, work.decoding, memory=memory, method=method)
+
+
+@contextmanager
+def _explained(work: Work) -> Iterator[None]:
+    """Whatever fails when a memory is deleted meanwhile, fails for that reason."""
+    try:
+        yield
+    except Exception as error:
+        if any(not used.directory.is_dir() for used in work.memories):
+            raise KsterError("a memory was deleted while it was being used") from error
+        raise

@@ -1,0 +1,1 @@
+"""Learning a smoother: text looked up once, then fitted or tuned on what was found."""

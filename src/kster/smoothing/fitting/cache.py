@@ -1,0 +1,152 @@
+"""Everything a fit needs to know about a token, computed once (by `lookup.py`).
+
+The base model and the memory are frozen while a smoother is fitted, so the queries, the neighbours and the
+base model's probabilities never change: force-decode and search once, then train on what is noted here.
+Neighbours are more than k, because dropout takes some away; their keys stay in the memory.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.smoothing.files import write_atomically
+from kster.smoothing.fitting.loss import BasePrediction
+
+if TYPE_CHECKING:
+    from kster.memory import Entries
+
+EXTERNAL = -1
+"""The segment id of tokens that are not of the memory: development or general-domain text."""
+
+VERSION = 2
+"""Of saved caches. 1 did not note that text from outside the memory may be in the memory, too."""
+
+
+@dataclass(slots=True)
+class FitCache:
+    """n tokens with K neighbours each; on the CPU, possibly memory-mapped."""
+
+    queries: Tensor  # (n, d) float16
+    gold: Tensor  # (n,) int64
+    segment_ids: Tensor  # (n,) int64: the token's own segment in the memory, or EXTERNAL
+    ids: Tensor  # (n, K) int32: entry ids, nearest first; -1 where nothing was found
+    distances: Tensor  # (n, K) float32; inf where nothing was found
+    values: Tensor  # (n, K) int32
+    related: Tensor  # (n, K) bool: from the token's own segment, or one with the same target text
+    log_probs: Tensor  # (n,) float32: log p_m(gold)
+    log_probs_at_values: Tensor  # (n, K) float32: log p_m of the neighbours' values
+    mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
+    max_log_prob: Tensor  # (n,) float32: log p_m of the most probable token
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    @property
+    def base_nll(self) -> float:
+        """The base model's negative log-likelihood per token."""
+        return float(-self.log_probs.double().mean())
+
+    def take(self, rows: Tensor, device: torch.device) -> FitCache:
+        """The given tokens, on a device. rows: (m,)."""
+        rows = rows.to(self.gold.device, non_blocking=True)
+        return FitCache(*(getattr(self, field.name)[rows].to(device) for field in fields(self)))
+
+    def near(self, device: torch.device) -> FitCache:
+        """The same, on the device if it is a GPU: there a batch is gathered in no time."""
+        if device.type != "cuda":
+            return self
+        return FitCache(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+    def save(self, directory: Path | str, entries: Entries) -> None:
+        """Write one `.npy` file per column, to be memory-mapped by `load`."""
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "cache.json").unlink(missing_ok=True)
+        for field in fields(self):
+            np.save(directory / f"{field.name}.npy", getattr(self, field.name).numpy())
+        # Written last: without it the directory holds no cache.
+        write_atomically(directory / "cache.json", json.dumps(_identity(entries)).encode())
+
+    @classmethod
+    def load(cls, directory: Path | str, entries: Entries) -> FitCache:
+        """What `save` wrote, memory-mapped. Refuses a cache of a memory that has changed since."""
+        directory = Path(directory)
+        try:
+            saved = json.loads((directory / "cache.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise KsterError(f"{directory}: no complete cache here.") from None
+        if saved != _identity(entries):
+            raise KsterError(f"{directory}: the memory has changed since this cache was made; make it again.")
+        # Copy-on-write mapping: torch wants writable arrays, the file is never written.
+        return cls(
+            *(torch.from_numpy(np.load(directory / f"{f.name}.npy", mmap_mode="c")) for f in fields(cls))
+        )
+
+
+def _identity(entries: Entries) -> dict[str, int]:
+    """Tells one state of a memory from another, which entries with which tokens, and one form of cache."""
+    sums = {name: zlib.crc32(getattr(entries, name).numpy().tobytes()) for name in ("ids", "values")}
+    return sums | {"version": VERSION}
+
+
+def concatenate(caches: Sequence[FitCache]) -> FitCache:
+    """One cache of several whose neighbours have different ids; all have as many neighbours."""
+    return FitCache(*(torch.cat([getattr(cache, f.name) for cache in caches]) for f in fields(FitCache)))
+
+
+@dataclass(slots=True)
+class Examples:
+    """k neighbours of n tokens after dropout, and what the base model said: one batch, ready for the loss."""
+
+    queries: Tensor  # (n, d) float16
+    ids: Tensor  # (n, k) int64
+    distances: Tensor  # (n, k) float32
+    values: Tensor  # (n, k) int64
+    found: Tensor  # (n, k) bool
+    base: BasePrediction
+    plain: Tensor | None = None  # (n, k) float32, where distances are learned
+
+    @classmethod
+    def choose(cls, cache: FitCache, columns: Tensor, found: Tensor) -> Examples:
+        """columns, found: (n, k), from `dropout.first_k`."""
+        values = cache.values.gather(-1, columns).long() * found
+        base = BasePrediction(
+            gold=cache.gold,
+            log_probs=cache.log_probs,
+            log_probs_at_values=cache.log_probs_at_values.gather(-1, columns),
+            mean_log_prob=cache.mean_log_prob,
+            max_log_prob=cache.max_log_prob,
+        )
+        return cls(
+            queries=cache.queries,
+            ids=torch.where(found, cache.ids.gather(-1, columns), 0).long(),
+            distances=cache.distances.gather(-1, columns),
+            values=values,
+            found=found,
+            base=base,
+        )
+
+    def nearest(self, distances: Tensor, k: int) -> Examples:
+        """The k nearest by other distances. distances: (n, c)."""
+        distances = distances.masked_fill(~self.found, torch.inf)
+        order = distances.detach().argsort(dim=-1, stable=True)[:, :k]  # (n, k)
+        at_values = self.base.log_probs_at_values.gather(-1, order)
+        return Examples(
+            queries=self.queries,
+            ids=self.ids.gather(-1, order),
+            distances=distances.gather(-1, order),
+            values=self.values.gather(-1, order),
+            found=self.found.gather(-1, order),
+            base=replace(self.base, log_probs_at_values=at_values),
+            plain=self.distances.gather(-1, order),
+        )

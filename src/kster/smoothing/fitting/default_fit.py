@@ -1,0 +1,164 @@
+"""The default smoother of a model: fitted once, over memories of several domains and many sizes.
+
+A customer's first segments should help before anybody fits anything. So a smoother is trained on memories
+like the ones it will meet: of each domain one that grows from a single segment to all there are, queried at
+every size with text of the same domain that is not in it (believe it) and with general text (leave it
+alone). It is saved as `<model>/smoother`, where `resolve_smoother` finds it for memories without a fit of
+their own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from kster.errors import KsterError
+from kster.formats import Pair
+from kster.memory import Memory
+from kster.smoothing.fitting.cache import FitCache, concatenate
+from kster.smoothing.fitting.fit import over_fetch
+from kster.smoothing.fitting.key_table import KeyTable
+from kster.smoothing.fitting.lookup import Lookup, cache_forced
+from kster.smoothing.fitting.optimisation import CurvePoint, Optimisation, Source, evaluate
+from kster.smoothing.fitting.settings import FitSettings
+from kster.smoothing.fitting.start import start_smoother
+
+if TYPE_CHECKING:
+    from kster.model import BaseModel, ForcedSentence
+
+Pairs = Sequence[tuple[str, str]]
+Text = Literal["domain", "general"]
+
+SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultFitSettings:
+    """sizes: segments of the memories, as far as a domain reaches; its last size is all there are.
+    queries: pairs of each domain that are looked up in its memories, and as many of general text;
+    dev_queries: further ones that judge. general_share: of each batch."""
+
+    sizes: tuple[int, ...] = SIZES
+    queries: int = 400
+    dev_queries: int = 100
+    general_share: float = 0.4
+    fit: FitSettings = field(default_factory=lambda: FitSettings(start="tuned", steps=1500, patience=10))
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultFitResult:
+    """Loss a token on the judging queries of one memory."""
+
+    domain: str
+    size: int
+    text: Text
+    base: float
+    kster: float
+
+
+def fit_default(
+    model: BaseModel,
+    domains: Mapping[str, Pairs],
+    general: Pairs,
+    directory: Path,
+    *,
+    scratch: Path,
+    settings: DefaultFitSettings | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    on_point: Callable[[CurvePoint], None] | None = None,
+) -> list[DefaultFitResult]:
+    """Fit a default smoother and save it in `directory` (as a rule `<model>/smoother`).
+
+    domains: (source, target) pairs by name; general: general-domain pairs, none of them in a domain.
+    scratch: an empty directory for the memories. Returns how it does on each memory.
+    """
+    settings = settings or DefaultFitSettings()
+    if settings.fit.metric:
+        raise KsterError(
+            "Fit setting metric must be 0 in a default fit: a distance is learned for one memory."
+        )
+    needed = settings.queries + settings.dev_queries
+    for name, pairs in {**domains, "general text": general}.items():
+        if len(pairs) <= needed:
+            raise KsterError(f"{name}: {len(pairs)} pairs; a default fit needs more than {needed}")
+    dice = random.Random(settings.fit.seed)
+    shown = _Queries(model, dice.sample(list(general), needed), settings.queries)
+    looked_up: list[_LookedUp] = []
+    ids: list[Tensor] = []
+    keys: list[Tensor] = []
+    taken = 0  # entry ids of the domains before
+    for name, pairs in domains.items():
+        say(f"looking up {name}")
+        shuffled = dice.sample(list(pairs), len(pairs))
+        own = _Queries(model, shuffled[:needed], settings.queries)
+        with Memory.create(scratch / name, model) as memory:
+            for size in _grow(memory, shuffled[needed:], settings.sizes):
+                lookup = Lookup(model, memory, memory.entries())
+                texts: dict[Text, _Queries] = {"domain": own, "general": shown}
+                for text, queries in texts.items():
+                    found = queries.look_up(lookup, over_fetch(settings.fit.k), taken)
+                    looked_up.append(_LookedUp(name, size, text, *found))
+            entries = memory.entries()
+            ids.append(entries.ids + taken)
+            keys.append(entries.keys_of(entries.ids))
+            taken = int(ids[-1][-1]) + 1
+    table = KeyTable.joined(torch.cat(ids), torch.cat(keys), model.device)
+
+    def joined(text: Text, part: Literal["train", "judged"]) -> Source:
+        share = settings.general_share if text == "general" else 1.0 - settings.general_share
+        return Source(concatenate([getattr(x, part) for x in looked_up if x.text == text]), table, share)
+
+    train = [joined("domain", "train"), joined("general", "train")]
+    judged = [joined("domain", "judged"), joined("general", "judged")]
+    smoother = start_smoother(model, train[0].cache, settings.fit)
+    run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
+    run.run(on_point)
+    smoother.save(directory)
+    results = []
+    for x in looked_up:
+        loss = evaluate(smoother, Source(x.judged, table), model.device).nll
+        results.append(DefaultFitResult(x.domain, x.size, x.text, x.judged.base_nll, loss))
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _LookedUp:
+    """One text's tokens with what they found in one memory."""
+
+    domain: str
+    size: int
+    text: Text
+    train: FitCache
+    judged: FitCache
+
+
+class _Queries:
+    """Text to be looked up in many memories, force-decoded once; the first pairs are trained on."""
+
+    def __init__(self, model: BaseModel, pairs: Pairs, training: int) -> None:
+        self.targets = [target for _, target in pairs]
+        self.forced: list[ForcedSentence] = list(model.force_decode(pairs))
+        self.training = training
+
+    def look_up(self, lookup: Lookup, neighbours: int, taken: int) -> tuple[FitCache, FitCache]:
+        """Tokens to train on and to judge by; their neighbours' ids are counted on from `taken`."""
+        cache = cache_forced(lookup, self.forced, self.targets, neighbours)
+        cache = replace(cache, ids=torch.where(cache.ids >= 0, cache.ids + taken, -1).int())
+        tokens = sum(len(sentence.tokens) for sentence in self.forced[: self.training])
+        rows, here = torch.arange(len(cache)), torch.device("cpu")
+        return cache.take(rows[:tokens], here), cache.take(rows[tokens:], here)
+
+
+def _grow(memory: Memory, pairs: Pairs, sizes: Sequence[int]) -> Iterator[int]:
+    """Let the memory grow to each size in turn, the last being all pairs; yields how many it has."""
+    reached = 0
+    for size in [*(size for size in sorted(sizes) if size < len(pairs)), len(pairs)]:
+        memory.import_pairs((Pair(*pair) for pair in pairs[reached:size]), at_once=4_096)
+        reached = size
+        yield size

@@ -1,0 +1,140 @@
+"""How a smoother is fitted: every choice in one place, with where its default comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from kster.errors import KsterError
+from kster.smoothing.fitting.dropout import DROPOUTS, Dropout
+from kster.smoothing.kernels import Kernel
+from kster.smoothing.settings import Features, SmootherSettings
+
+Start = Literal["paper", "tuned", "carried"]
+STARTS: tuple[Start, ...] = get_args(Start)
+
+SEEDS = 1 << 32  # more than anybody needs, and every random generator takes them
+
+
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    """The defaults suit a translator's memory; `FitSettings.paper()` is the recipe of the paper.
+
+    kernel, k, learn_bandwidth, learn_weight, features, exact_match: see `SmootherSettings`.
+    dropout: which neighbours training may not see (`dropout.py`).
+    keep_rate: the share of tokens whose neighbours are all kept, so that the fit also sees exact matches.
+    label_smoothing: 0 for plain likelihood; the authors' release uses 0.1.
+    start: begin at σ and λ of "paper" (100 or 10, and 0.5), or of kNN-MT "tuned" on the training tokens, or
+        at the smoother "carried" by the model; tuned if it carries none of this kind.
+    bandwidth, mixing_weight: σ and λ to begin at, whatever `start` says; what is not learned stays there.
+    steps, batch_tokens, learning_rate: Adam, the rate falling linearly to 0; twice as many for a metric.
+    evaluate_every: steps between two looks at the development tokens; patience: how many looks without
+        improvement before it stops.
+    dev_fraction: the share of segments held out when no development pairs are given.
+    max_tokens: at most this many tokens of the memory are trained on (all may be retrieved). None: 60,000
+        on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
+    general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
+        More of a batch that the memory itself cannot fill.
+    dev_share: the share taken from the development pairs, when there are several. They are what the memory
+        will be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
+    metric: how many rows the W of a learned distance has (`metric.py`), at most as many as a key is long. It
+        is learned after all else and kept if it makes the development tokens more likely; 0 for none.
+    """
+
+    kernel: Kernel = "laplacian"
+    k: int = 16
+    learn_bandwidth: bool = True
+    learn_weight: bool = True
+    features: Features = "confidence"
+    exact_match: float | None = 0.98
+    dropout: Dropout = "provenance"
+    keep_rate: float = 0.1
+    label_smoothing: float = 0.0
+    start: Start = "carried"
+    bandwidth: float | None = None
+    mixing_weight: float | None = None
+    steps: int = 400
+    batch_tokens: int = 4096
+    learning_rate: float = 1e-3
+    evaluate_every: int = 20
+    patience: int = 5
+    dev_fraction: float = 0.08
+    max_tokens: int | None = None
+    general_share: float = 0.3
+    dev_share: float = 0.0
+    metric: int = 0
+    seed: int = 1
+
+    @classmethod
+    def paper(cls, **changes: Any) -> FitSettings:
+        """The paper's method: its networks, its dropout, its start, plain likelihood."""
+        recipe: dict[str, Any] = {
+            "features": "paper",
+            "exact_match": None,
+            "dropout": "nearest",
+            "keep_rate": 0.0,
+            "label_smoothing": 0.0,
+            "start": "paper",
+            "general_share": 0.0,
+            "dev_share": 0.0,
+        }
+        return cls(**(recipe | changes))
+
+    def __post_init__(self) -> None:
+        self.smoother(dimension=1)  # checks what the two have in common
+        if not (self.learn_bandwidth or self.learn_weight):
+            raise KsterError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
+        _one_of("dropout", self.dropout, DROPOUTS)
+        _one_of("start", self.start, STARTS)
+        if not isinstance(self.metric, int) or isinstance(self.metric, bool) or self.metric < 0:
+            raise KsterError(f"Fit setting metric is {self.metric!r}; accepted: a whole number from 0.")
+        for name in ("keep_rate", "label_smoothing", "dev_fraction", "general_share", "dev_share"):
+            value = getattr(self, name)
+            if not 0.0 <= value < 1.0:
+                raise KsterError(
+                    f"Fit setting {name} is {value!r}; accepted: from 0 up to, but not including, 1."
+                )
+        if self.general_share + self.dev_share >= 1.0:
+            raise KsterError(
+                f"Fit settings general_share and dev_share are {self.general_share} and {self.dev_share}; "
+                "accepted: less than 1 together, the memory's own text is the rest."
+            )
+        if self.dev_fraction == 0.0:
+            raise KsterError("Fit setting dev_fraction is 0; accepted: above 0, a fit must be able to stop.")
+        for name in ("steps", "batch_tokens", "evaluate_every", "patience"):
+            if getattr(self, name) < 1:
+                raise KsterError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise KsterError(f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null.")
+        if not 0.0 < self.learning_rate < float("inf"):
+            raise KsterError(f"Fit setting learning_rate is {self.learning_rate!r}; accepted: above 0.")
+        if not 0 <= self.seed < SEEDS:
+            raise KsterError(f"Fit setting seed is {self.seed!r}; accepted: from 0 to {SEEDS - 1}.")
+
+    def smoother(
+        self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5
+    ) -> SmootherSettings:
+        """The smoother to be fitted, starting from these, or from σ and λ as given here."""
+        return SmootherSettings(
+            kernel=self.kernel,
+            k=self.k,
+            dimension=dimension,
+            learn_bandwidth=self.learn_bandwidth,
+            learn_weight=self.learn_weight,
+            bandwidth=bandwidth if self.bandwidth is None else self.bandwidth,
+            mixing_weight=mixing_weight if self.mixing_weight is None else self.mixing_weight,
+            features=self.features,
+            exact_match=self.exact_match,
+        )  # without a metric: that comes when all else is fitted
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings; σ and λ to begin at, and a metric, only where they are given."""
+        unset = {"bandwidth": None, "mixing_weight": None, "metric": 0}
+        settings = dataclasses.asdict(self)
+        return {name: value for name, value in settings.items() if name not in unset or value != unset[name]}
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise KsterError(f"Fit setting {name} is {value!r}; accepted: {', '.join(choices)}.")

@@ -1,0 +1,62 @@
+"""Where a fit begins: at the smoother that the model carries, at tuned kNN-MT, or at the paper's numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import torch
+
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.exact_match import exact_match_rule
+from kster.smoothing.fitting.cache import FitCache
+from kster.smoothing.fitting.optimisation import neighbours_without_own
+from kster.smoothing.fitting.settings import FitSettings
+from kster.smoothing.fitting.sweep import best_of, default_grid, sweep
+from kster.smoothing.smoother import SETTINGS_FILE, Smoother
+
+if TYPE_CHECKING:
+    from kster.model import BaseModel
+
+START_TOKENS = 4096  # training tokens on which the start is tuned
+
+
+def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
+    """The smoother before its first step, the same for the same seed."""
+    carried = carried_smoother(model, settings)
+    if carried is not None:
+        return carried
+    wanted = settings.smoother(model.dimension)
+    given = [value is not None for value in (settings.bandwidth, settings.mixing_weight)]
+    if settings.start != "paper" and not all(given):
+        generator = torch.Generator().manual_seed(settings.seed)
+        sample = train.take(
+            torch.randperm(len(train), generator=generator)[:START_TOKENS], torch.device("cpu")
+        )
+        seen = neighbours_without_own(sample)
+        grid = default_grid(sample, seen, settings.kernel, ks=(settings.k,))
+        rule = exact_match_rule(wanted.exact_match, wanted.exact_tolerance)
+        best = best_of(sweep(sample, seen, grid, settings.kernel, rule))
+        wanted = settings.smoother(model.dimension, best.bandwidth, best.mixing_weight)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        return Smoother(wanted).to(model.device)
+
+
+def carried_smoother(model: BaseModel, settings: FitSettings) -> Smoother | None:
+    """The model's default smoother, ready to be trained on, if it is wanted and its networks fit.
+
+    They do not depend on the number of neighbours, nor on where they once started.
+    """
+    directory = model_directory(model) / SMOOTHER_DIRECTORY
+    given = any(value is not None for value in (settings.bandwidth, settings.mixing_weight))
+    if settings.start != "carried" or given or not (directory / SETTINGS_FILE).is_file():
+        return None
+    smoother = Smoother.load(directory, dimension=model.dimension)
+    have, wanted = smoother.settings, settings.smoother(model.dimension)
+    free = {"k": have.k, "bandwidth": have.bandwidth, "mixing_weight": have.mixing_weight}
+    if have != dataclasses.replace(wanted, **free):  # type: ignore[arg-type]
+        return None
+    started = Smoother(dataclasses.replace(have, k=wanted.k))
+    started.load_state_dict(smoother.state_dict())
+    return started.to(model.device)

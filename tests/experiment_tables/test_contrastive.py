@@ -1,0 +1,182 @@
+"""Contrastive examples: ambiguous words found in plain parallel text, and ContraWSD's files read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Hashable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from experiments import embeddings
+from experiments.blocks import DOMAINS
+from experiments.contrastive import (
+    Contrast,
+    build_contrasts,
+    find_senses,
+    prepare,
+    read_contrawsd,
+    read_selected,
+    select,
+)
+from experiments.data import Corpora
+from experiments.scale import FULL, QUICK, Scale
+from experiments.thesaurus import Thesaurus
+
+from kster.errors import KsterError
+
+FILLERS = [("often", "häufig"), ("today", "heute"), ("here", "hier"), ("again", "wieder"), ("money", "Geld")]
+PLACES = [("river", "Fluss"), ("field", "Feld"), ("forest", "Wald")]
+
+
+def _pairs(source: str, target: str, words: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [
+        (f"{source} {words[i % len(words)][0]}", f"{target} {words[i % len(words)][1]}") for i in range(20)
+    ]
+
+
+MONEY = _pairs("that bank", "diese Sparkasse", FILLERS)
+RIVER = _pairs("that bank", "jenes Ufer", FILLERS[:4] + PLACES)
+OTHERS = _pairs("nothing", "nichts", FILLERS + PLACES) + _pairs("that garden", "dieser Garten", PLACES)
+
+
+def test_a_word_with_two_translations_that_exclude_each_other_is_ambiguous() -> None:
+    senses = find_senses(MONEY + RIVER + OTHERS)
+    assert {"Sparkasse", "Ufer"} <= set(senses["bank"])
+    assert "nothing" not in senses
+
+
+def test_forms_of_one_word_are_no_senses() -> None:
+    pairs = [(f"the houses stand {i}", "die Häuser stehen") for i in range(20)]
+    pairs += [(f"of the houses {i}", "den Häusern") for i in range(20)]
+    assert "houses" not in find_senses(pairs)
+
+
+def test_translations_that_a_thesaurus_takes_for_synonyms_are_no_senses() -> None:
+    groups = {"sparkasse": {1}, "ufer": {2}, "strand": {2}}
+
+    def senses(word: str) -> set[Hashable]:
+        return {*groups.get(word.lower(), ())}
+
+    thesaurus = Thesaurus("groups", senses, names_have_capitals=False)
+    text = MONEY + RIVER + OTHERS
+    assert set(find_senses(text, thesaurus)["bank"]) == {"Sparkasse", "Ufer"}
+    synonyms = [(source, target.replace("Sparkasse", "Strand")) for source, target in text]
+    assert {"Strand", "Ufer"} <= set(find_senses(synonyms)["bank"])
+    assert "bank" not in find_senses(synonyms, thesaurus)
+
+
+def test_the_wrong_sense_stands_in_the_place_of_the_right_one() -> None:
+    senses = {"bank": ["Sparkasse", "Ufer"]}
+    test = [
+        ("A bank opens", "Eine Sparkasse öffnet."),
+        ("bank bank", "Sparkasse"),
+        ("bank", "Ufer, Sparkasse"),
+    ]
+    contrast = Contrast("A bank opens", "Eine Sparkasse öffnet.", ("Eine Ufer öffnet.",), "bank", "Sparkasse")
+    assert build_contrasts(test, senses) == [contrast]
+
+
+def test_contrawsd_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "wsd.json"
+    entry = {"source": "s", "reference": "r", "errors": [{"contrastive": "c"}, {"contrastive": "d"}]}
+    path.write_text(json.dumps([entry | {"ambig word": "w", "sense": "x"}]))
+    assert read_contrawsd(path) == [Contrast("s", "r", ("c", "d"), "w", "x")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([{"source": "s"}], r"not in ContraWSD's format .*reference"),
+        (
+            [{"source": "s", "reference": "r", "errors": []}],
+            "after 0 entries: .*no errors",
+        ),  # would always be right
+        ([{"source": "s", "reference": 5, "errors": [{"contrastive": "c"}]}], "not text"),
+        ({"source": "s"}, "not in ContraWSD's format"),
+        ([], "there are no examples in it"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    path = tmp_path / "wsd.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(KsterError, match=message):
+        read_contrawsd(path)
+
+
+def test_another_contrawsd_is_not_taken_for_the_one_before(data: Path, tmp_path: Path, scale: Scale) -> None:
+    own = Path(shutil.copytree(data, tmp_path / "data"))
+    given = own / "wsd" / "contrawsd.en-de.json"
+    corpora = Corpora(own, ("en", "de"), made=tmp_path / "made")
+
+    def chosen() -> str:
+        prepare(corpora, scale)
+        return str(read_selected(corpora, scale))
+
+    before = chosen()
+    assert chosen() == before
+    entries = json.loads(given.read_text())
+    for entry in entries:
+        entry["errors"] = [{"contrastive": "etwas anderes"}]
+    given.write_text(json.dumps(entries))
+    after = chosen()
+    assert "etwas anderes" in after
+    assert "etwas anderes" not in before
+    given.unlink()
+    assert "ambiguous words of the corpora" in chosen()
+
+
+def packed_at(data: Path, place: Path, count: int, *, of_before: bool = False) -> Corpora:
+    """The chosen examples beside the text that a pack has: not all that new ones would be made of."""
+    own = Path(shutil.copytree(data, place))
+    (own / "wsd" / "contrawsd.en-de.json").unlink()
+    shutil.rmtree(own / "europarl")
+    domains = {name: [asdict(Contrast(f"{i}", "r", ("c",))) for i in range(count)] for name in DOMAINS}
+    facts = {"origin": "3 ambiguous words of the corpora", "pool": count, "embeddings": ""}
+    facts |= {} if of_before else {"contrasts": count}
+    (own / "wsd" / "selected.en-de.json").write_text(json.dumps(facts | {"domains": domains}))
+    return Corpora(own, ("en", "de"), made=place / "made")
+
+
+@pytest.mark.parametrize("of_before", [False, True])
+@pytest.mark.parametrize("scale", [FULL, QUICK], ids=["full", "quick"])
+def test_examples_packed_at_a_smaller_scale_are_not_taken_for_all(
+    scale: Scale, of_before: bool, data: Path, tmp_path: Path
+) -> None:
+    few = packed_at(data, tmp_path / "few", scale.contrasts - 1, of_before=of_before)
+    with pytest.raises(
+        KsterError, match=r"selected\.en-de\.json: too few .*cannot be chosen anew: .*europarl"
+    ):
+        prepare(few, scale)
+    for count in (scale.contrasts, scale.contrasts + 5):
+        enough = packed_at(data, tmp_path / str(count), count, of_before=of_before)
+        prepare(enough, scale)
+        chosen = read_selected(enough, scale)["domains"]
+        assert [c.source for c in chosen["law"]] == [str(i) for i in range(scale.contrasts)]
+        assert not enough.made.exists()
+
+
+def test_too_few_examples_are_chosen_anew_where_their_text_is(
+    data: Path, tmp_path: Path, scale: Scale
+) -> None:
+    few = packed_at(data, tmp_path / "data", scale.contrasts - 1)
+    shutil.copytree(data / "wsd", few.root / "wsd", dirs_exist_ok=True)
+    path = prepare(few, scale)
+    assert path == few.made / "wsd" / "selected.en-de.json"
+    assert json.loads(path.read_text())["contrasts"] == scale.contrasts
+    assert len(read_selected(few, scale)["domains"]["law"]) == scale.contrasts
+    assert prepare(few, scale) == path
+
+
+def test_without_the_embedding_package_examples_are_chosen_by_their_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embeddings, "PACKAGE", "a_package_nobody_has")
+    assert embeddings.method() == "TF-IDF"
+    river, money = "the river flows to the sea", "the loan has a low rate"
+    pool = [Contrast(text, "", ()) for text in (river, money, river + " again", money + " again")]
+    domains = {"finance": [("a loan with a rate", "")], "nature": [("a river to the sea", "")]}
+    chosen = select(pool, domains, count=2, english=0)
+    assert {contrast.source for contrast in chosen["finance"]} == {money, money + " again"}
+    assert {contrast.source for contrast in chosen["nature"]} == {river, river + " again"}

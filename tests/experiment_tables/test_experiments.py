@@ -1,0 +1,48 @@
+"""Every experiment, run and reported with a tiny model on tiny corpora."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from experiments.command import Request, carry_out
+from experiments.run import experiment_names
+from experiments.scale import Scale
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory for all experiments: what one has made, another finds."""
+    return tmp_path_factory.mktemp("experiments")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, scale: Scale) -> None:
+    monkeypatch.setattr("experiments.command.QUICK", scale)
+    monkeypatch.setattr("experiments.scoring.RESAMPLES", 20)
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_it_runs_and_reports(
+    name: str, data: Path, taught_marian: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert carry_out(Request(name, data, [str(taught_marian)], out, quick=True, device="cpu"))
+    results = json.loads((out / name / "results.json").read_text())["en-de"]
+    assert results["scale"] == "quick"
+    page = (out / name / "report.html").read_text()
+    assert "<table>" in page
+    assert "<svg" in page
+    assert not re.search(
+        r"""(src|href)=["']?http|<script|<link|@import|url\(http""", page
+    )  # it loads nothing
+    table = (out / name / "table.md").read_text()
+    assert table.startswith(f"# {name}")
+    for text in (page, table):  # how to make it again
+        assert f"kster experiment {name} --data DIR --model" in text
+        assert "float32, seed 1; kster" in text
+    assert str(taught_marian.parent) not in page + table
+    assert "`" not in page
+    pictures = sorted(path.suffix for path in (out / name).iterdir() if path.suffix in (".png", ".svg"))
+    assert {".png", ".svg"} <= set(pictures)

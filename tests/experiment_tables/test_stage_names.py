@@ -1,0 +1,158 @@
+"""A stage has the settings that decide its result in its name: a changed one is a new stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from experiments import online, pipeline, speed, systems
+from experiments.baselines import train_baseline
+from experiments.data import Slice
+from experiments.engine import Engine, MemorySpec
+from experiments.pipeline import Pipeline
+from experiments.scale import QUICK
+
+from kster.smoothing import SAFE_KNN, FitSettings
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY
+from kster.smoothing.smoother import SETTINGS_FILE
+
+SETTINGS: dict[str, tuple[Any, Any]] = {  # as it is, and changed
+    "fingerprint": ("0123456789", "9876543210"),
+    "precision": (torch.float32, torch.float16),
+    "memory": (Slice("koran", "train"), Slice("koran", "train", 500)),
+    "dev": (Slice("koran", "dev"), Slice("koran", "dev", None, 10)),
+    "general dev": (NEWS := Slice("newstest", "newstest2013"), NEWS.at_most(2)),
+    "test": (Slice("koran", "test"), Slice("koran", "test", 10)),
+    "fit": (FitSettings(), FitSettings(seed=2)),
+    "start": ("carried", "carried by another model"),
+    "general": ([("a", "b")], [("a", "c")]),
+    "ks": ((4, 8), (4, 16)),
+    "smoother": (SAFE_KNN, replace(SAFE_KNN, k=3)),
+    "model": (Path("models/one/model"), Path("models/two/model")),
+    "length penalty": (0.6, 1.0),
+    "epochs": (1, 3),
+    "batch": (500, 600),
+    "steps": (2, 3),
+    "kind": ("wsd", "words"),
+    "identity": ([1], [2]),
+    "fitted": (Path("fits/one"), Path("fits/two")),
+    "kNN-MT": (speed.KNN, replace(speed.KNN, k=8)),
+    "repeats": (1, 2),
+    "machine": ("NVIDIA H200", "NVIDIA A100"),
+}
+
+
+class Named(Exception):
+    """A stage would be made now; says where."""
+
+
+class World:
+    """A pipeline of these settings, which makes nothing."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]) -> None:
+        self.place, self.settings = place, settings
+        carried = place / "model" / SMOOTHER_DIRECTORY
+        carried.mkdir(parents=True, exist_ok=True)
+        (carried / SETTINGS_FILE).write_text(settings["start"])
+        base = SimpleNamespace(
+            fingerprint=settings["fingerprint"],
+            dtype=settings["precision"],
+            device=torch.device("cpu"),
+            name=str(place / "model"),
+            source_lang="en",
+            target_lang="de",
+        )
+        monkeypatch.setattr(pipeline.BaseModel, "load", lambda *_, **__: base)
+        monkeypatch.setattr(pipeline, "general_text", lambda *_: settings["general"])
+        monkeypatch.setattr(speed, "machine", lambda device: settings["machine"])
+        monkeypatch.setattr(speed, "engine_of", lambda *_: Engine(smoother=settings["fitted"]))
+        monkeypatch.setattr(speed, "KNN", settings["kNN-MT"])
+        monkeypatch.setattr(speed, "_memories", lambda scale: [self.memory])
+        monkeypatch.setattr(speed, "test_slice", lambda *_: settings["test"])
+        self.pipeline = Pipeline("model", place, place / "out", place / "cache", say=lambda line: None)
+        monkeypatch.setattr(self.pipeline, "once", self.found)
+
+    def found(self, path: Path, make: Callable[[], None], *, wait: bool = True) -> None:
+        raise Named(str(path))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.settings[name]
+
+    @property
+    def memory(self) -> MemorySpec:
+        return MemorySpec("koran", (self["memory"],))
+
+    @property
+    def engine(self) -> Engine:
+        return Engine(self["model"], self.memory, self["smoother"], self["length penalty"])
+
+
+def choice(world: World) -> Path:
+    """Where it would be found if it had been made; with which model says the file itself."""
+    engines = [world.engine, replace(world.engine, smoother=None)]
+    systems.choose(world.pipeline, engines, [world["dev"]], QUICK, [world["general dev"]])
+    raise AssertionError
+
+
+def baseline(world: World) -> Path:
+    scale = replace(QUICK, batch_tokens=world["batch"], most_steps=world["steps"])
+    return train_baseline(world.pipeline, world.memory, [world["dev"]], world["epochs"], scale)
+
+
+# Each has the settings that it must not be found without.
+STAGES: dict[str, tuple[Callable[[World], Any], str]] = {
+    "memory": (lambda w: w.pipeline.memory(w.memory), "fingerprint, memory"),
+    "fit": (
+        lambda w: w.pipeline.fit(w.memory, w["fit"], [w["dev"]]),
+        "fingerprint, memory, fit, dev, general, start",
+    ),
+    "tuning": (lambda w: w.pipeline.tuning(w.memory, w["ks"], [w["dev"]]), "fingerprint, memory, ks, dev"),
+    "translate": (
+        lambda w: w.pipeline.translate(w.engine, w["test"]),
+        "fingerprint, precision, model, memory, smoother, length penalty, test",
+    ),
+    "measured": (
+        lambda w: w.pipeline.measured(w["kind"], w["identity"], dict),
+        "fingerprint, precision, kind, identity",
+    ),
+    "online": (
+        lambda w: online._work(w.pipeline, w["test"], w.pipeline.default_smoother()),
+        "fingerprint, precision, test, start",
+    ),
+    "choice": (choice, "model, memory, smoother, length penalty, dev, general dev"),
+    "baseline": (baseline, "fingerprint, memory, epochs, batch, steps"),
+    "speed": (
+        lambda w: speed.speed(w.pipeline, replace(QUICK, repeats=w["repeats"], timed=None)),
+        "fingerprint, precision, memory, test, repeats, fitted, kNN-MT, machine",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("stage", "setting"),
+    [(stage, setting) for stage, (_, settings) in STAGES.items() for setting in settings.split(", ")],
+)
+def test_a_changed_setting_is_a_new_stage(
+    stage: str, setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systems, "_chosen_before", lambda path, pipeline: _named(path))
+    settings = {name: values[0] for name, values in SETTINGS.items()}
+
+    def name(settings: dict[str, Any]) -> str:
+        try:
+            return str(STAGES[stage][0](World(tmp_path, monkeypatch, settings)))
+        except Named as named:
+            return str(named)
+
+    usual = name(settings)
+    assert name(settings) == usual
+    assert name(settings | {setting: SETTINGS[setting][1]}) != usual
+
+
+def _named(path: Path) -> int:
+    raise Named(str(path))
