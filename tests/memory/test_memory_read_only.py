@@ -12,7 +12,8 @@ from speller import Speller
 
 from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory, database
+from kster.memory import Memory
+from kster.memory.store import database
 
 IN_A_NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 MOUNT_AND_RUN = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
