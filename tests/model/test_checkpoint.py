@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 
 from kster import KsterError
 from kster.model import BaseModel
@@ -71,12 +74,57 @@ def test_a_config_that_cannot_be_used_is_named(tiny_marian: Path, tmp_path: Path
         BaseModel.load(copy)
 
 
-def test_pickled_weights_are_never_loaded(tiny_marian: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(tiny_marian, tmp_path / "copy")
-    network = transformers.MarianMTModel.from_pretrained(copy)
-    torch.save(network.state_dict(), copy / "pytorch_model.bin")
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(KsterError, match=r"no \.safetensors weights"):
+def pickled(checkpoint: Path, directory: Path, content: Any = None) -> Path:
+    """A copy of a checkpoint with a pytorch_model.bin instead of safetensors."""
+    shutil.copytree(checkpoint, directory)
+    torch.save(content or load_file(directory / "model.safetensors"), directory / "pytorch_model.bin")
+    (directory / "model.safetensors").unlink()
+    return directory
+
+
+def test_a_pickled_checkpoint_of_plain_tensors_is_the_same_model(tiny_marian: Path, tmp_path: Path) -> None:
+    model = BaseModel.load(tiny_marian)
+    copy = BaseModel.load(pickled(tiny_marian, tmp_path / "copy"))
+    pair = [("the red house", "das rote Haus")]
+    (ours,), (theirs,) = model.force_decode(pair), copy.force_decode(pair)
+    assert torch.equal(ours.keys, theirs.keys)
+    assert copy.fingerprint != model.fingerprint  # it is of the files, which differ
+    changed = load_file(tiny_marian / "model.safetensors")
+    changed["model.shared.weight"] += 1
+    other = pickled(tiny_marian, tmp_path / "other", changed)
+    assert BaseModel.load(other).fingerprint != copy.fingerprint
+
+
+def test_a_pickle_that_could_run_code_is_refused_and_runs_none(tiny_marian: Path, tmp_path: Path) -> None:
+    class Code:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "it ran"),)
+
+    copy = pickled(tiny_marian, tmp_path / "copy", {"model.shared.weight": Code()})
+    with pytest.raises(KsterError, match=r"pytorch_model\.bin .*not safe to load; nothing was run"):
+        BaseModel.load(copy)
+    assert not (tmp_path / "it ran").exists()
+
+
+@pytest.mark.parametrize("content", [["a list"], {"model": {"nested": torch.zeros(1)}}])
+def test_a_pickle_of_anything_but_weights_is_named(content: Any, tiny_marian: Path, tmp_path: Path) -> None:
+    with pytest.raises(KsterError, match=r"pytorch_model\.bin: accepted: the weights of a network"):
+        BaseModel.load(pickled(tiny_marian, tmp_path / "copy", content))
+
+
+def test_a_pickle_that_is_cut_short_or_lacks_a_weight_is_named(tiny_marian: Path, tmp_path: Path) -> None:
+    copy = pickled(tiny_marian, tmp_path / "copy")
+    file = copy / "pytorch_model.bin"
+    file.write_bytes(file.read_bytes()[:-1000])
+    with pytest.raises(KsterError, match=r"pytorch_model\.bin is damaged"):
+        BaseModel.load(copy)
+    weights = load_file(tiny_marian / "model.safetensors")
+    del weights["model.decoder.layers.0.fc1.weight"]
+    torch.save(weights, file)
+    with pytest.raises(KsterError, match=r"lack model\.decoder\.layers\.0\.fc1\.weight"):
+        BaseModel.load(copy)
+    file.unlink()
+    with pytest.raises(KsterError, match=r"has no weights; accepted: \.safetensors or pytorch_model\.bin"):
         BaseModel.load(copy)
 
 

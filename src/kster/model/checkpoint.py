@@ -16,7 +16,7 @@ from kster.formats.languages import is_one_language, match_rank
 from kster.model.family import Family, family_of, require_supported
 from kster.model.fingerprint import fingerprint_of
 from kster.model.forcing import ForcedSentence, force_decode
-from kster.model.loading import load_network, load_tokenizer, model_type_of, read_config
+from kster.model.loading import load_network, load_tokenizer, model_type_of, read_config, weight_files
 from kster.model.marian_tokens import MarianTokens
 
 transformers.logging.disable_progress_bar()
@@ -74,7 +74,8 @@ class BaseModel:
 
         device: "auto" takes a GPU when there is one. dtype: float32 on the CPU and float16 on a GPU unless
         given. Languages are read from the tokenizer where it knows them; multilingual models need both.
-        Weights are read from safetensors only: a pickled checkpoint could run code.
+        Weights are read from safetensors, or from a `pytorch_model.bin` that holds nothing but tensors: what
+        could run code is refused.
         """
         directory = _resolve(str(name))
         place = _choose_device(device)
@@ -181,7 +182,10 @@ def _resolve(name: str) -> Path:
 
     wanted = ["*.json", "*.safetensors", "*.spm", "*.model", "*.txt"]
     try:
-        return Path(snapshot_download(name, allow_patterns=wanted))
+        directory = Path(snapshot_download(name, allow_patterns=wanted))
+        if not weight_files(directory):  # most older checkpoints have nothing else
+            snapshot_download(name, allow_patterns="pytorch_model*.bin*")
+        return directory
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise KsterError(

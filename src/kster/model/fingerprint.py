@@ -6,6 +6,8 @@ import hashlib
 import json
 from pathlib import Path
 
+from kster.model.loading import weight_files
+
 # Bumped when the same files would give other keys (another tap, another start of decoding).
 TAP = "decoder.layers[-1].fc1.input/1"
 
@@ -35,8 +37,9 @@ def fingerprint_of(directory: Path, languages: tuple[str | None, str | None]) ->
     digest = hashlib.blake2b(digest_size=16)
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     digest.update(repr((TAP, languages, [config.get(name) for name in _CONFIG_FIELDS])).encode())
+    weights = weight_files(directory)
     for path in sorted(directory.iterdir()):
-        is_weights = path.suffix == ".safetensors"
+        is_weights = path in weights
         is_tokenizer = path.suffix in _TOKENIZER_SUFFIXES or path.name in _TOKENIZER_NAMES
         if is_weights or is_tokenizer:
             digest.update(path.name.encode())

@@ -47,15 +47,20 @@ def read_config(directory: Path) -> Any:
     return config
 
 
+def weight_files(directory: Path) -> list[Path]:
+    """What a checkpoint's weights are read from: safetensors, and only where there are none, pickled ones."""
+    return sorted(directory.glob("*.safetensors")) or sorted(directory.glob("pytorch_model*.bin"))
+
+
 def require_weights(directory: Path) -> None:
-    """Refuse weights that are not there, not safetensors, or not all there."""
-    files = sorted(directory.glob("*.safetensors"))
+    """Refuse weights that are not there, of an unsafe kind, or not all there."""
+    files = weight_files(directory)
     if not files:
-        raise KsterError(
-            f"{directory} has no .safetensors weights; pickled weights are never loaded. Convert once with "
-            "`AutoModelForSeq2SeqLM.from_pretrained(…).save_pretrained(…)` in an environment you trust"
-        )
+        raise KsterError(f"{directory} has no weights; accepted: .safetensors or pytorch_model.bin")
     for file in files:
+        if file.suffix == ".bin":
+            _require_plain_tensors(file)
+            continue
         try:
             with safe_open(file, "pt"):  # reads what is in it, and whether all of that is there
                 pass
@@ -65,6 +70,14 @@ def require_weights(directory: Path) -> None:
             ) from error
 
 
+def _require_plain_tensors(file: Path) -> None:
+    """Refuse a pickle that holds anything but tensors by name; nothing in it is ever executed."""
+    with _refusing(f"{file} is damaged, or holds more than tensors and is not safe to load; nothing was run"):
+        weights = torch.load(file, map_location="cpu", weights_only=True)
+    if not isinstance(weights, dict) or not all(isinstance(w, torch.Tensor) for w in weights.values()):
+        raise KsterError(f"{file}: accepted: the weights of a network, tensors by name")
+
+
 def load_network(directory: Path, dtype: torch.dtype) -> Any:
     """The network on the CPU, every weight of it read from the checkpoint."""
     require_weights(directory)
@@ -72,7 +85,8 @@ def load_network(directory: Path, dtype: torch.dtype) -> Any:
         network, found = transformers.AutoModelForSeq2SeqLM.from_pretrained(
             directory,
             dtype=dtype,
-            use_safetensors=True,
+            use_safetensors=weight_files(directory)[0].suffix == ".safetensors",
+            weights_only=True,
             attn_implementation="sdpa",
             ignore_mismatched_sizes=True,  # they are refused below, by name
             output_loading_info=True,
