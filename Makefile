@@ -51,6 +51,7 @@ lint: install
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
 
 format: install
 	$(BIN)/python -m ruff check --fix .

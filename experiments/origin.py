@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from kster import __version__
+from kster.version import __version__
 
 if TYPE_CHECKING:
     from kster.model import BaseModel

@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from kster.errors import KsterError
+from kster.version import __version__
 
 if TYPE_CHECKING:
     from kster.formats import Pair
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from kster.model import BaseModel
     from kster.smoothing import Smoother
     from kster.translation import Translator
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "BaseModel": "kster.model",

@@ -2,7 +2,8 @@ import pytest
 
 from formats.conftest import read, tmx, tu
 from kster.errors import KsterError
-from kster.formats.languages import bcp47, best_two, is_one_language, match_rank
+from kster.formats.language_picker import best_two
+from kster.text.languages import bcp47, is_one_language, match_rank
 
 
 @pytest.mark.parametrize(

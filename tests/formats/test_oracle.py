@@ -10,7 +10,7 @@ from translate.storage import pypo, tmx, xliff, xliff2
 
 from formats.conftest import read
 from kster.formats import Pair, write_pairs
-from kster.formats.text import UNUSABLE
+from kster.text.characters import UNUSABLE
 
 STORES = {
     "tmx": (tmx.tmxfile, "a.tmx"),

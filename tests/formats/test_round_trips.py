@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from formats.conftest import read
 from kster.formats import Pair, write_pairs
-from kster.formats.text import one_line, printable
+from kster.formats.text import one_line
+from kster.text.characters import printable
 
 NASTY = [
     "\r",

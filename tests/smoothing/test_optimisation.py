@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from kster.smoothing import FitSettings, Smoother, optimisation
+from kster.smoothing import FitSettings, Smoother
+from kster.smoothing.fitting import optimisation
 from kster.smoothing.fitting.cache import EXTERNAL, FitCache
 from kster.smoothing.fitting.key_table import KeyTable
 from kster.smoothing.fitting.optimisation import Optimisation, Source

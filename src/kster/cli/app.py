@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from kster import __version__
 from kster.cli import (
     evaluate_command,
     experiment_command,
@@ -20,6 +19,7 @@ from kster.cli import (
     translate_command,
 )
 from kster.cli.output import emit
+from kster.version import __version__
 
 app = typer.Typer(
     name="kster",

@@ -89,7 +89,7 @@ def import_files(
 
 def _require_languages(directory: Path, source_lang: str | None, target_lang: str | None) -> None:
     """Those given choose among a file's languages; they cannot make another language the memory's."""
-    from kster.formats.languages import match_rank
+    from kster.text.languages import match_rank
 
     with open_memory(directory) as memory:
         own = memory.description

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kster.errors import KsterError
-from kster.formats.languages import match_rank
 from kster.text.inline import (
     InlineText,
     Token,
@@ -20,6 +19,7 @@ from kster.text.inline import (
     tokens_of,
     write_back,
 )
+from kster.text.languages import match_rank
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

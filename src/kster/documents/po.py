@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from kster.documents.encoded_text import FileText
 from kster.errors import KsterError
-from kster.server.api.languages import may_be
 from kster.text.inline import is_prose, storable
+from kster.text.languages import may_be
 
 _CHARSET = re.compile(r"charset=([A-Za-z][\w.-]*)")
 # A keyword with a string, or the continuation of a string.

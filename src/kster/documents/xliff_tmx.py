@@ -9,8 +9,7 @@ from typing import Any
 
 from kster.documents.xml_places import Element, XmlText, both_tags, with_attributes
 from kster.errors import KsterError
-from kster.formats.languages import best_two, match_rank
-from kster.server.api.languages import AUTO, may_be
+from kster.formats.language_picker import best_two
 from kster.text.inline import (
     InlineText,
     Token,
@@ -20,6 +19,7 @@ from kster.text.inline import (
     is_prose,
     put_all,
 )
+from kster.text.languages import AUTO, match_rank, may_be
 
 # Elements whose text is some program's code rather than prose.
 CODE = {"ph", "bpt", "ept", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}

@@ -26,10 +26,10 @@ from kster.formats.moses import read_line_pairs, write_line_pairs
 from kster.formats.pair import MAX_CHARS, Pair, Rejection
 from kster.formats.po import read_po, write_po
 from kster.formats.tabular import read_csv, read_tsv, write_csv, write_tsv
-from kster.formats.text import printable
 from kster.formats.tmx import read_tmx, write_tmx
 from kster.formats.xliff import read_xliff, write_xliff, write_xliff2
 from kster.formats.xml import declared_encoding
+from kster.text.characters import printable
 
 __all__ = [
     "FORMATS",

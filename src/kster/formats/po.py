@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from kster.errors import KsterError
 from kster.formats.encoding import text_lines
-from kster.formats.languages import match_rank
 from kster.formats.names import UniqueNames
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, readable_id
+from kster.text.languages import match_rank
 
 if TYPE_CHECKING:
     from polib import POEntry

@@ -19,9 +19,10 @@ from typing import TextIO
 
 from kster.errors import KsterError
 from kster.formats.encoding import MAX_LINE, text_lines
-from kster.formats.languages import best_two, looks_like_code, match_rank
+from kster.formats.language_picker import best_two
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, one_line, readable_id
+from kster.text.languages import looks_like_code, match_rank
 
 DELIMITERS = ",;"  # of CSV; spreadsheets write semicolons where a comma is in numbers
 LOOKED_AT = 20  # lines, to tell which of them it is

@@ -14,9 +14,7 @@ from __future__ import annotations
 import re
 
 from kster.formats.pair import Pair, UnusableUnit
-
-# The escapes are spelled out for the regular expression engine: a source file cannot hold surrogates.
-UNUSABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+from kster.text.characters import UNUSABLE, printable
 
 CHARACTER_MARK = "\ufdd0"  # followed by the code point in hexadecimal and a semicolon
 ENTITY_MARK = "\ufdd1"  # followed by the entity's name and a semicolon
@@ -61,11 +59,6 @@ def _check_characters(side: str, text: str) -> None:
     if entity:
         raise UnusableUnit(f"{side} contains the entity reference &{entity}; (entities are not resolved)")
     raise UnusableUnit(f"{side} is far too long")
-
-
-def printable(text: str) -> str:
-    """`text` with U+FFFD in place of each character that no format here can hold."""
-    return UNUSABLE.sub("\ufffd", text)
 
 
 def readable_id(id: str | None) -> str | None:

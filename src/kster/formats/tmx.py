@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from kster.formats.languages import LanguagePicker, bcp47
+from kster.formats.language_picker import LanguagePicker
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, readable_id
 from kster.formats.xml import (
@@ -19,6 +19,7 @@ from kster.formats.xml import (
     read_units,
     segment_text,
 )
+from kster.text.languages import bcp47
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -58,7 +59,7 @@ def _declared_source(unit: _Element) -> str | None:
 
 def write_tmx(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:
     """Write a TMX 1.4 document; return the number of units."""
-    from kster import __version__
+    from kster.version import __version__
 
     source, target = escape_attribute(bcp47(source_lang)), escape_attribute(bcp47(target_lang))
     out.write(

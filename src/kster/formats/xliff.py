@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from kster.errors import KsterError
-from kster.formats.languages import MAX_LISTED, match_rank
+from kster.formats.language_picker import MAX_LISTED
 from kster.formats.names import UniqueNames
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, readable_id
@@ -34,6 +34,7 @@ from kster.formats.xml import (
     read_units,
     segment_text,
 )
+from kster.text.languages import match_rank
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

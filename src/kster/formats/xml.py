@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from kster.errors import KsterError
 from kster.formats.encoding import text_chunks
 from kster.formats.pair import UnusableUnit
-from kster.formats.text import CUT_MARK, UNUSABLE, character_mark, entity_mark
+from kster.formats.text import CUT_MARK, character_mark, entity_mark
+from kster.text.characters import UNUSABLE
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kster.errors import KsterError
 from kster.formats import MAX_CHARS, Pair, Rejection
 from kster.formats.pair import UnusableUnit
-from kster.formats.text import check_pair, printable
+from kster.formats.text import check_pair
 from kster.memory.key_maker import KeyMaker
 from kster.memory.report import ImportReport
 from kster.memory.segment import Segment
@@ -19,6 +19,7 @@ from kster.memory.store.database import NewSegment
 from kster.memory.store.description import now
 from kster.memory.store.staging import Draft, Staging
 from kster.memory.store.store import Change, Store
+from kster.text.characters import printable
 
 Text = tuple[str, str]  # source and target
 

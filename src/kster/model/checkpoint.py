@@ -12,12 +12,12 @@ import transformers
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.formats.languages import is_one_language, match_rank
 from kster.model.family import Family, family_of, require_supported
 from kster.model.fingerprint import fingerprint_of
 from kster.model.forcing import ForcedSentence, force_decode
 from kster.model.loading import load_network, load_tokenizer, model_type_of, read_config, weight_files
 from kster.model.marian_tokens import MarianTokens
+from kster.text.languages import is_one_language, match_rank
 
 transformers.logging.disable_progress_bar()
 

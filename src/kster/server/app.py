@@ -12,7 +12,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kster import __version__
 from kster.server import errors
 from kster.server.api import (
     file_translation,
@@ -28,6 +27,7 @@ from kster.server.middleware import Gate
 from kster.server.page.routes import add_pages
 from kster.server.settings import ServerSettings
 from kster.server.work.engine import Engine
+from kster.version import __version__
 
 THREADS = 64
 

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from kster.formats.languages import match_rank
+from kster.text.languages import match_rank
 
 COMMON_WORDS = {
     "cs": "a se na je v že s o do i ve by jsem to za jako ale pro který po jsou bylo není od",

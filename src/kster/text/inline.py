@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from kster.formats.text import UNUSABLE
+from kster.text.characters import UNUSABLE
 
 CLOSING = ".,;:!?…)]}»”’%"  # no space before these …
 OPENING = "([{«„“‘@#/-"  # … and none after these

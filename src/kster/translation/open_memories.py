@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kster.errors import KsterError
-from kster.formats.languages import match_rank
 from kster.memory import Memory, MemoryGroup
 from kster.model import BaseModel
+from kster.text.languages import match_rank
 
 OpenMemory = Memory | MemoryGroup
 NamedMemory = OpenMemory | str | Path | Sequence[Memory | str | Path]

@@ -19,13 +19,13 @@ from starlette.responses import FileResponse
 from kster.documents.kinds import declared_source, open_document
 from kster.errors import KsterError
 from kster.server.api.context import TheEngine
-from kster.server.api.languages import AUTO
 from kster.server.api.libretranslate import is_target_already, keeping_placeholders, principal_by
 from kster.server.api.parameters import Parameters
 from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.text.languages import AUTO
 
 router = APIRouter(tags=["LibreTranslate"])
 

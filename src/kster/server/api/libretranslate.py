@@ -13,11 +13,11 @@ from kster.documents.kinds import SUFFIXES
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
-from kster.server.api.languages import language_name, serves
 from kster.server.api.parameters import Parameters
 from kster.server.auth.access import Principal, Unauthorised, identify, token_of
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.text.languages import language_name, match_rank
 from kster.text.placeholders import Placeholders, can_be_mended, mended, with_marks
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -105,8 +105,8 @@ async def _translate_all(
 
 def is_target_already(engine: Engine, source: str, target: str) -> bool:
     """Whether there is nothing to translate, as no model is there for two variants of one language."""
-    return bool(serves(source, target)) and not any(
-        serves(source, m.source) and serves(target, m.target) for m in engine.models
+    return bool(match_rank(source, target)) and not any(
+        match_rank(source, m.source) and match_rank(target, m.target) for m in engine.models
     )
 
 

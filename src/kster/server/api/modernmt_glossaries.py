@@ -19,7 +19,6 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.formats.encoding import text_lines
 from kster.server.api.context import TheEngine, Writer
-from kster.server.api.languages import serves
 from kster.server.api.modernmt import import_json, named_memory, ok, packing, taught_json
 from kster.server.api.parameters import Parameters
 from kster.server.api.uploads import shown_name, store
@@ -27,6 +26,7 @@ from kster.server.auth.access import Principal
 from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.text.languages import match_rank
 
 router = APIRouter(prefix="/mmt", tags=["ModernMT"])
 
@@ -111,14 +111,14 @@ def _terms(parameters: Parameters) -> dict[str, str]:
 
 
 def _text(texts: dict[str, str], language: str) -> str:
-    return texts[max(texts, key=lambda code: serves(code, language))]
+    return texts[max(texts, key=lambda code: match_rank(code, language))]
 
 
 def _pair_of(engine: Engine, languages: list[str]) -> ServedModel:
     """The served pair from the first of these languages to one of the others."""
     for model in engine.models:
-        from_first = bool(languages) and serves(languages[0], model.source)
-        if from_first and any(serves(code, model.target) for code in languages[1:]):
+        from_first = bool(languages) and match_rank(languages[0], model.source)
+        if from_first and any(match_rank(code, model.target) for code in languages[1:]):
             return model
     pairs = ", ".join(f"{model.source} → {model.target}" for model in engine.models)
     raise KsterError(f"a glossary in {', '.join(languages[:10]) or 'no language'}; served is {pairs}")

@@ -8,17 +8,17 @@ from typing import Any, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from kster import __version__
 from kster.errors import KsterError
 from kster.memory import Memory
 from kster.server.api.context import Reader, TheEngine
-from kster.server.api.languages import language_name
 from kster.server.api.provenance import mark_changes, plain_words, words_of
 from kster.server.auth.access import Principal
 from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.text.languages import language_name
 from kster.translation import Translation
+from kster.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["translate"])
 

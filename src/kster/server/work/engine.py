@@ -11,7 +11,6 @@ from pathlib import Path
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, Segment
-from kster.server.api.languages import serves
 from kster.server.auth.access import Principal
 from kster.server.auth.keys import Keys, require_some_key
 from kster.server.database import ServerDatabase
@@ -24,6 +23,7 @@ from kster.server.work.import_and_fit import run_fit, run_import
 from kster.server.work.jobs import FINISHED, Job, Jobs
 from kster.server.work.served_model import ServedModel, Work
 from kster.text.detection import Detector
+from kster.text.languages import match_rank
 from kster.translation import Method, Translation
 from kster.translation.decoding import Decoding
 from kster.translation.result import Output, assemble
@@ -71,7 +71,7 @@ class Engine:
     # Languages ---------------------------------------------------------------------------------------
 
     def model_for(self, source: str, target: str) -> ServedModel:
-        ranked = [(min(serves(source, m.source), serves(target, m.target)), m) for m in self.models]
+        ranked = [(min(match_rank(source, m.source), match_rank(target, m.target)), m) for m in self.models]
         rank, best = max(ranked, key=lambda item: item[0])
         if not rank:
             pairs = ", ".join(f"{m.source} → {m.target}" for m in self.models)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kster.formats.languages import match_rank
+from kster.text.languages import match_rank
 
 TEXTS = Path(__file__).parent / "general_text"
 
