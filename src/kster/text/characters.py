@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # Control characters other than tab, line feed and carriage return, surrogates and noncharacters: XML 1.0
-# cannot hold most of them. The regular expression engine reads the escapes: a source file holds no surrogates.
+# cannot hold most of them. The regular expression engine reads the escapes: source files hold no surrogates.
 UNUSABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
