@@ -12,7 +12,7 @@ SERVED_MEMORIES := kster-data/ombravella kster-data/ombravella-de-en
 # As the command line does by itself: threads that wait sleep, so that other programs on the machine do no harm.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: install demo serve test test-slow test-gpu lint format clean
+.PHONY: install demo serve test test-slow test-gpu lint format docs clean
 
 install: $(STAMP)
 
@@ -56,6 +56,10 @@ lint: install
 format: install
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+
+# The documentation as a site in build/site; a broken link fails.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info
