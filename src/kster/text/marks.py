@@ -1,0 +1,109 @@
+"""Codes on their way through a model: `press the <b>red</b> button` goes as `press the {0} red {1} button`.
+
+`{0}` is what software has been translated with for decades, and what models keep best. A translation is
+accepted only if it has every mark once, properly nested; then it gets the codes back, spaced as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from kster.text.codes import Code, CodedText, Token, is_nested
+from kster.text.core import Core
+from kster.text.spacing import Spacing
+
+MOST_MARKS = 20  # in one text; no model keeps more
+_MARK = re.compile(r"\{\s?(\d{1,3})\s?\}")
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+
+
+class MarkedText:
+    """A text whose codes are marks. `text` is to be translated; `read` gives a translation its codes back."""
+
+    def __init__(self, source: CodedText) -> None:
+        self._core = Core(source)
+        tokens = self._core.tokens
+        self._spacing = Spacing(tokens)
+        self._groups = _groups(tokens)
+        self._filled = _filled(tokens)
+        self._open_before = _open_before(tokens)
+        self.text = _SPACE.sub(" ", self._marked(tokens)).strip()
+
+    @property
+    def marks(self) -> int:
+        """How many there are in `text`."""
+        return len(self._groups)
+
+    def read(self, translation: str) -> CodedText | None:
+        """The translation with its codes; None if it does not have all of them, or not as they must be."""
+        parts = _MARK.split(translation)
+        numbers = [int(number) for number in parts[1::2]]
+        if sorted(numbers) != list(range(len(self._groups))):
+            return None
+        tokens: list[Token] = [parts[0]]
+        for number, text in zip(numbers, parts[2::2], strict=True):
+            tokens += [*self._groups[number], text]
+        if not is_nested(tokens, self._open_before) or not _filled(tokens) >= self._filled:
+            return None
+        return self._core.complete(self._spacing.apply(tokens))
+
+    def _marked(self, tokens: Sequence[Token]) -> str:
+        """With spaces around the marks of tags that words touch: a mark glued to a word spoils it."""
+        firsts = {id(group[0]): i for i, group in enumerate(self._groups)}
+        parts: list[str] = []
+        is_word = is_tag = False  # whether a word, or the mark of a tag, is right before
+        for token in tokens:
+            if isinstance(token, str):
+                parts.append(" " * (is_tag and token[:1].isalnum()) + token)
+                is_word, is_tag = token[-1:].isalnum(), False
+            elif (number := firsts.get(id(token))) is not None:
+                is_tag = all(code.kind != "alone" for code in self._groups[number])
+                parts.append(" " * (is_word and is_tag) + f"{{{number}}}")
+                is_word = False
+        return "".join(parts)
+
+
+def _groups(tokens: Sequence[Token]) -> list[list[Code]]:
+    """Codes that share a mark, since few marks are kept better than many.
+
+    They are neighbours, and all of them open something that is closed elsewhere, or close something that was
+    opened elsewhere, or neither.
+    """
+    groups: list[list[Code]] = []
+    for is_text, run in groupby(tokens, lambda token: isinstance(token, str)):
+        if is_text:
+            continue
+        codes = [code for code in run if isinstance(code, Code)]
+        opened = {code.pair for code in codes if code.kind == "open"}
+        both = opened & {code.pair for code in codes if code.kind == "close"}
+        kinds = ["alone" if code.pair in both else code.kind for code in codes]
+        groups += [
+            [code for code, _ in same]
+            for _, same in groupby(zip(codes, kinds, strict=True), lambda item: item[1])
+        ]
+    return groups
+
+
+def _open_before(tokens: Sequence[Token]) -> list[Any]:
+    """The pairs that are closed here and were opened elsewhere, the innermost last."""
+    opened = {token.pair for token in tokens if isinstance(token, Code) and token.kind == "open"}
+    closed = [token.pair for token in tokens if isinstance(token, Code) and token.kind == "close"]
+    return [pair for pair in reversed(closed) if pair not in opened]
+
+
+def _filled(tokens: Sequence[Token]) -> set[int]:
+    """The ids of the opening codes with something between them and their closing ones."""
+    filled: set[int] = set()
+    around: list[Code] = []
+    for token in tokens:
+        if isinstance(token, Code) and token.kind == "open":
+            around.append(token)
+        elif isinstance(token, Code) and token.kind == "close":
+            if around and around[-1].pair == token.pair:
+                around.pop()
+        elif isinstance(token, Code) or token.strip():
+            filled.update(map(id, around))
+    return filled

@@ -1,0 +1,102 @@
+"""What in a string is no language: placeholders, tags, entities, addresses, escapes.
+
+    recognise("Save <b>%s</b>")  →  "Save ", <b>, %s, </b>
+
+One table for every format, since a string seldom says where it comes from. Whoever localises software knows
+them all: printf and its relatives (C, Python, PHP, Objective-C, Ruby), Qt's %1 and %n, braces (Python, .NET,
+JavaScript, ICU, templates), shells' $name, and Weblate's [X7X], which stands for a placeholder
+at character 7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from kster.text.codes import OBJECT, Code, CodedText, Token
+
+_VOID = frozenset(
+    "area base br bx col embed ex hr img input it link meta ph source track wbr x".split()  # noqa: SIM905
+)
+_NO_LANGUAGE = "code|kbd|pre|samp|script|style|var"  # elements whose content is not translated, either
+
+_KINDS = {
+    "break": r"(?<!\\)(?:\\r)?\\n|(?<!\\)\\r|<br\s*/?>",
+    "element": rf"<(?P<name>{_NO_LANGUAGE})\b[^<>]*>[^<]{{0,300}}</(?P=name)\s*>",
+    "tag": r"</?[A-Za-z](?:[\w:.-]*)(?:\s[^<>]*|/)?>"
+    r"|\[/?(?:b|i|u|s|url|img|size|color|font|quote|code|list)(?:=[^\]\n]{0,300})?\]",
+    "comment": r"<!--.{0,300}?-->|<\?[^<>]{0,300}\?>|<!\[CDATA\[|\]\]>",
+    "entity": r"&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+    # The full stop at the end is the sentence's, not the address's.
+    "address": r"(?:(?:https?|ftps?|sftp|file|ssh|git|svn|ldap|irc)://|mailto:|www\.(?=\w))"
+    r"[^\s<>\"“”„«»{}|\\^`]*[\w/#=&%+~@$]"
+    r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
+    "path": r"(?<!\w)[A-Za-z]:\\[^\s\"'<>|*?]*|(?<!\S)\\\\[\w.-]+\\[^\s\"'<>|*?]*",
+    "escape": r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\\tbfav0\"'])",
+    "weblate": r"\[X\d+X\]",
+    "braces": r"\{\{\{[^{}\n]{0,200}\}\}\}|\$?\{\{[^{}\n]{0,200}\}\}|\{%[^{}\n]{0,200}%\}"
+    r"|\#?\$\{[^{}\n]{0,200}\}"
+    r"|[%\#]\{[^{}\n]{0,200}\}"
+    r"|\{\s*[\w$@.\#\[\]'\"()/-]{0,100}\s*(?:[!:,|?][^{}\n]{0,200})?\}",
+    "dollar": r"\$\[\w+\]|\$\(\w+\)|\$[A-Za-z_]\w*\$?|\b__\w+?__\b|(?<!\w)@[A-Za-z_]\w*@?",
+    "percent": r"%%"
+    r"|%\#?@(?:\w+@)?|%\d+\$@"
+    r"|%\((?:\w[\w. -]{0,60})\)(?:[-+\#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa])?"
+    r"|%<\w+>[-+\#0]*\d*(?:\.\d+)?[dfsx]?"
+    r"|%[A-Za-z_]\w{2,}%(?!\w)"
+    r"|%L?\d+(?![\d$.]|[diouxXeEfFgGcs])"  # Qt
+    r"|%(?:\d+\$)?[-+\#0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|z|j|t|q|I64)?[diouxXeEfFgGaAcCsSpn]"
+    r"(?![A-Za-z])"
+    r"|(?<!\d)%[A-Za-z]\w*",
+    "object": OBJECT,
+}
+_CODE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.S)
+_TAG = re.compile(r"[<\[](?P<end>/?)(?P<name>[\w:.-]+).*?(?P<empty>/?)[>\]]", re.S)
+
+
+def recognise(text: str) -> CodedText:
+    """A string with its codes. Tags that belong together are pairs; half a pair stands alone."""
+    return with_codes([text])
+
+
+def with_codes(tokens: Iterable[Token]) -> CodedText:
+    """Texts and codes, with the codes that are recognised in the texts in addition."""
+    found: list[Token] = []
+    for token in tokens:
+        if isinstance(token, str):
+            found += _paired(list(_split(token)))
+        else:
+            found.append(token)
+    return CodedText.of(found)
+
+
+def _split(text: str) -> Iterator[Token]:
+    at = 0
+    for match in _CODE.finditer(text):
+        if match.start() > at:
+            yield text[at : match.start()]
+        yield Code("alone", match[0], breaks=match.lastgroup == "break")
+        at = match.end()
+    if at < len(text):
+        yield text[at:]
+
+
+def _paired(tokens: list[Token]) -> list[Token]:
+    """With tags as pairs, where they are nested as they should be."""
+    around: list[tuple[str, int]] = []  # the names of open elements and where they are
+    for i, token in enumerate(tokens):
+        if isinstance(token, str) or token.breaks or not (tag := _TAG.fullmatch(token.data)):
+            continue
+        name = tag["name"].lower()
+        if not tag["end"]:
+            if not tag["empty"] and name not in _VOID:
+                around.append((name, i))
+        elif any(name == other for other, _ in around):
+            while around:
+                other, begin = around.pop()
+                if other == name:
+                    pair = object()
+                    tokens[begin] = Code("open", str(tokens[begin]), pair)
+                    tokens[i] = Code("close", token.data, pair)
+                    break
+    return tokens

@@ -1,0 +1,149 @@
+"""Where spaces go beside codes: as in the source, except that punctuation and hyphens keep to their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kster.text.codes import Code, Token
+
+CLOSING = ".,;:!?…)]}»”’%"  # no space before these …
+OPENING = "([{«„‚¿¡@#/-"  # … and none after these
+_QUOTES = "\"'“‘"  # open or close, whoever knows
+# Chinese, Japanese and Thai: words have no spaces between them.
+_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\uff60\U00020000-\U0003ffff]"
+)
+_HYPHENATED = re.compile(r"[-‑–]\w")  # the second half of "ID-Karte"
+
+Solid = str | Code  # a text, or a standalone code: something that a space can be beside
+
+
+@dataclass(slots=True)
+class Gap:
+    """What is between two solid tokens, or before the first, or behind the last.
+
+    before, after: whether there is white space right behind the first and right before the second.
+    """
+
+    left: Solid | None
+    tags: list[Code] = field(default_factory=list)
+    right: Solid | None = None
+    before: bool = False
+    after: bool = False
+    spaced_tags: set[int] = field(default_factory=set)  # i: white space before tags[i]
+
+    @property
+    def spaced(self) -> bool:
+        return self.before or self.after or bool(self.spaced_tags)
+
+
+def gaps(tokens: Sequence[Token]) -> list[Gap]:
+    """The gaps of a text; between each two is what `right` of the first and `left` of the second say."""
+    found = [Gap(None)]
+    for token in tokens:
+        gap = found[-1]
+        if isinstance(token, Code) and token.kind != "alone":
+            if gap.after and gap.tags:
+                gap.spaced_tags.add(len(gap.tags))
+            gap.after = False
+            gap.tags.append(token)
+            continue
+        if isinstance(token, str):
+            body = token.strip()
+            if token[:1].isspace():
+                gap.before = gap.before or not gap.tags
+                gap.after = True
+            if not body:
+                continue
+            gap.right = body
+            found.append(Gap(body, before=token[-1:].isspace(), after=token[-1:].isspace()))
+        else:
+            gap.right = token
+            found.append(Gap(token))
+    return found
+
+
+class Spacing:
+    """Knows how the codes of a source stand, and puts those of a translation in the same way."""
+
+    def __init__(self, source: Sequence[Token]) -> None:
+        self._before: dict[int, Gap] = {}  # by id of a code: the gap before it …
+        self._after: dict[int, Gap] = {}  # … and behind it; for a tag, both are the one it is in
+        self._beside: dict[int, tuple[bool, bool]] = {}  # of a tag: white space at either side of it
+        for gap in gaps(source):
+            if isinstance(gap.left, Code):
+                self._after[id(gap.left)] = gap
+            if isinstance(gap.right, Code):
+                self._before[id(gap.right)] = gap
+            last = len(gap.tags) - 1
+            for i, tag in enumerate(gap.tags):
+                before = gap.before if i == 0 else i in gap.spaced_tags
+                after = gap.after if i == last else i + 1 in gap.spaced_tags
+                self._beside[id(tag)] = before, after
+
+    def apply(self, tokens: Sequence[Token]) -> list[Token]:
+        """A translation with the spaces it should have. Texts are as a model wrote them, spaces included."""
+        done: list[Token] = []
+        for gap in gaps(tokens):
+            tags: list[Token] = list(gap.tags)
+            if gap.left is not None and gap.right is not None and self._apart(gap):
+                tags.insert(self._place(gap.tags), " ")
+            done += tags
+            if gap.right is not None:
+                done.append(gap.right)
+        return done
+
+    def _place(self, tags: list[Code]) -> int:
+        """Before which tag the space of a gap goes: outside of what they enclose, unless it was inside."""
+        if not tags:
+            return 0
+        first_open = next((i for i, tag in enumerate(tags) if tag.kind == "open"), len(tags))
+        before = [i for i, tag in enumerate(tags) if self._beside[id(tag)][0]]
+        after = [i + 1 for i, tag in enumerate(tags) if self._beside[id(tag)][1]]
+        places = {*before, *after}
+        return first_open if first_open in places or not places else min(places)
+
+    def _apart(self, gap: Gap) -> bool:
+        """Whether the two sides of a gap are to have a space between them."""
+        left, right = gap.left, gap.right
+        if isinstance(left, str) and isinstance(right, str):
+            return _texts_apart(left, right, gap)
+        if isinstance(left, Code) and isinstance(right, Code):
+            was = self._after[id(left)]
+            return was.spaced if was.right is right else gap.spaced
+        if isinstance(left, Code):
+            assert isinstance(right, str)
+            was = self._after[id(left)]
+            follows = was.right if isinstance(was.right, str) else ""
+            if right[0] in CLOSING:
+                return was.spaced and follows[:1] == right[0]
+            if _HYPHENATED.match(right):
+                return False
+            return self._as_before(gap, was, right[0])
+        assert isinstance(left, str)
+        assert isinstance(right, Code)
+        was = self._before[id(right)]
+        precedes = was.left if isinstance(was.left, str) else ""
+        if left[-1] in OPENING:
+            return was.spaced and precedes[-1:] == left[-1]
+        return self._as_before(gap, was, left[-1])
+
+    @staticmethod
+    def _as_before(gap: Gap, was: Gap, beside: str) -> bool:
+        """A standalone code beside a word is as far from it as from the word it was beside."""
+        if was.spaced and not _WITHOUT_SPACES.match(beside):
+            return beside.isalnum() or beside in ".,;:!?…)]" or gap.spaced
+        return gap.spaced
+
+
+def _texts_apart(left: str, right: str, gap: Gap) -> bool:
+    a, b = left[-1], right[0]
+    if b in CLOSING or a in OPENING or _HYPHENATED.match(right):
+        return False
+    if _WITHOUT_SPACES.match(a) or _WITHOUT_SPACES.match(b):
+        return False
+    if b in _QUOTES:
+        return gap.after
+    return gap.before if a in _QUOTES else True

@@ -1,0 +1,213 @@
+"""Codes: what is recognised, what goes to a model, and how translations get their codes back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kster.text.codes import Code, CodedText, Token, is_nested, same_codes
+from kster.text.marks import MarkedText
+from kster.text.projection import BareText, Link
+from kster.text.recognition import recognise
+
+
+def found(text: str) -> list[str]:
+    return [str(code) for _, code in recognise(text).codes]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ('See <a href="%s">the manual</a>.', ['<a href="%s">', "</a>"]),
+        ("%(count)d of %1$s, %-5.2f and %@", ["%(count)d", "%1$s", "%-5.2f", "%@"]),
+        (
+            "{name}: ${price} for {{ user }}&nbsp;and {0}",
+            ["{name}", "${price}", "{{ user }}", "&nbsp;", "{0}"],
+        ),
+        ("100% sure, 5 % more, a < b > c, & so on, 50%discount", []),
+        ("100%% of %1, %L2 or %n files, %dx%d", ["%%", "%1", "%L2", "%n", "%dx", "%d"]),
+        ("{n, number} of {total:>5}, {} {user.name!r}", ["{n, number}", "{total:>5}", "{}", "{user.name!r}"]),
+        ("{see below for more}", []),
+        ("Mail a.b@c.example. See https://x.example/a?b=c.", ["a.b@c.example", "https://x.example/a?b=c"]),
+        ("one\\ntwo\\tthree C:\\new\\file", ["\\n", "\\t", "C:\\new\\file"]),
+        ("Delete [X7X] files", ["[X7X]"]),
+        ("Press <kbd>Ctrl</kbd> or <b>run</b>", ["<kbd>Ctrl</kbd>", "<b>", "</b>"]),
+        (
+            "$[office], $NAME$, %PATH%, @user, %#@files@",
+            ["$[office]", "$NAME$", "%PATH%", "@user", "%#@files@"],
+        ),
+    ],
+)
+def test_what_programs_put_into_texts_is_recognised(text: str, codes: list[str]) -> None:
+    assert found(text) == codes
+    assert str(recognise(text)) == text
+
+
+def test_tags_that_belong_together_are_pairs_and_lost_ones_stand_alone() -> None:
+    kinds = [code.kind for _, code in recognise("<p>a <b>b</b><br> c</i> <x/></p>").codes]
+    assert kinds == ["open", "open", "close", "alone", "alone", "alone", "close"]
+
+
+@given(st.text(alphabet="ab %sd(){}<>/&;\\n\ufffc\u2028.$@1", max_size=40))
+def test_any_string_comes_back_from_its_codes(text: str) -> None:
+    assert str(recognise(text)) == text
+    assert str(CodedText.of(recognise(text).tokens)) == text
+
+
+def test_a_text_is_cut_without_losing_a_code() -> None:
+    text = recognise("<b>One.</b> <i>Two %s</i>")
+    assert [str(part) for part in text.cut(4, 5)] == ["<b>One.</b>", " ", "<i>Two %s</i>"]
+    assert [str(part) for part in text.cut(0, 0)] == ["", "", str(text)]
+
+
+@pytest.mark.parametrize(
+    ("source", "sent", "back", "restored"),
+    [
+        (
+            "press the <b>red</b> button",
+            "press the {0} red {1} button",
+            "drücke den {0} roten {1} Knopf",
+            "drücke den <b>roten</b> Knopf",
+        ),
+        (
+            "Do not forget your <code>ID-123</code> card.",
+            "Do not forget your {0} card.",
+            "Vergessen Sie nicht Ihre {0} -Karte.",
+            "Vergessen Sie nicht Ihre <code>ID-123</code>-Karte.",
+        ),
+        ("the card {id}.", "the card {0}.", "die Karte {0} .", "die Karte {id}."),
+        (
+            "<p>Warning: <b>hot</b></p>",
+            "Warning: {0} hot {1}",
+            "Warnung: {0} heiß {1}",
+            "<p>Warnung: <b>heiß</b></p>",
+        ),
+        ("H<sub>2</sub>O is water", "H2O is water", "H2O ist Wasser", "H<sub>2</sub>O ist Wasser"),
+        ("A word<sup>1</sup>.", "A word{0}.", "Ein Wort{0}.", "Ein Wort<sup>1</sup>."),
+        (
+            'He said "<b>Yes</b>", and left.',
+            'He said "{0} Yes {1}", and left.',
+            'Er sagte "{0} Ja {1}" und ging.',
+            'Er sagte "<b>Ja</b>" und ging.',
+        ),
+        (
+            "<a href='x'><b>%s</b> files</a> of %d",
+            "{0}{1} files {2} of {3}",
+            "{0}{1} Dateien{2} von {3}",
+            "<a href='x'><b>%s</b> Dateien</a> von %d",
+        ),
+        (
+            "Delete %(n)d files (%s)?",
+            "Delete {0} files ({1})?",
+            "{0} Dateien ({1}) löschen?",
+            "%(n)d Dateien (%s) löschen?",
+        ),
+        ("[X0X] has [X10X]", "{0} has {1}", "{1} von {0}", "[X10X] von [X0X]"),
+        ("Copy {0} to {0}", "Copy {0} to {1}", "Kopiere {0} nach { 1 }", "Kopiere {0} nach {0}"),
+        ("press %d KB", "press {0} KB", "{0}KB drücken", "%d KB drücken"),
+        ("<b>red</b> button", "{0} red {1} button", "按 {0} 红色 {1} 按钮", "按<b>红色</b>按钮"),
+    ],
+)
+def test_codes_go_as_marks_and_come_back_spaced_as_they_were(
+    source: str, sent: str, back: str, restored: str
+) -> None:
+    text = recognise(source)
+    marked = MarkedText(text)
+    assert marked.text == sent
+    read = marked.read(back)
+    assert read is not None
+    assert str(read) == restored
+    assert same_codes(read, text)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "drücke den roten Knopf",
+        "drücke {0} den {0} roten {1} Knopf",
+        "drücke {1} den roten {0} Knopf",
+        "drücke {0}{1} den roten Knopf",
+        "drücke {0} den {1} roten {2} Knopf",
+    ],
+)
+def test_a_translation_with_other_marks_is_refused(broken: str) -> None:
+    assert MarkedText(recognise("press the <b>red</b> button")).read(broken) is None
+
+
+def links(source: str, target: str, words: list[tuple[int, int]]) -> list[Link]:
+    spans = [[m.span() for m in re.finditer(r"\w+|[^\w\s]", text)] for text in (source, target)]
+    return [(spans[0][s], spans[1][t]) for s, t in words]
+
+
+@pytest.mark.parametrize(
+    ("source", "bare", "translation", "words", "projected"),
+    [
+        (
+            "press the <b>red</b> button",
+            "press the red button",
+            "drücke den roten Knopf",
+            [(0, 0), (1, 1), (2, 2), (3, 3)],
+            "drücke den <b>roten</b> Knopf",
+        ),
+        (
+            "Delete %s files (%d).",
+            "Delete files ().",
+            "Dateien löschen ().",
+            [(0, 1), (1, 0), (2, 2), (3, 3), (4, 4)],
+            "%s Dateien löschen (%d).",
+        ),
+        (
+            "Open <a>the <b>red</b> door</a> now",
+            "Open the red door now",
+            "Jetzt die rote Tür öffnen",
+            [(0, 4), (1, 1), (2, 2), (3, 3), (4, 0)],
+            "Jetzt <a>die <b>rote</b> Tür</a> öffnen",
+        ),
+        (
+            "Wa<b>ter</b> is %s.",
+            "Water is.",
+            "Wasser ist.",
+            [(0, 0), (1, 1), (2, 2)],
+            "<b>Wasser</b> ist %s.",
+        ),
+        ("H<sub>2</sub>O is", "H2O is", "H2O ist", [], "H<sub>2</sub>O ist"),
+        ("a %s b", "a b", "", [], "%s"),
+    ],
+)
+def test_lost_codes_are_placed_by_which_words_translate_which(
+    source: str, bare: str, translation: str, words: list[tuple[int, int]], projected: str
+) -> None:
+    text = BareText(recognise(source))
+    assert text.text == bare
+    assert str(text.project(translation, links(bare, translation, words))) == projected
+
+
+@st.composite
+def coded(draw: st.DrawFn) -> list[Token]:
+    tokens: list[Token] = []
+    around: list[object] = []
+    for kind in draw(st.lists(st.sampled_from("ocaabbcc"), max_size=14)):
+        if kind == "o":
+            around.append(object())
+            tokens.append(Code("open", "<b>", around[-1]))
+        elif kind == "c" and around:
+            tokens.append(Code("close", "</b>", around.pop()))
+        elif kind == "a":
+            tokens.append(Code("alone", "%s"))
+        else:
+            tokens.append(draw(st.sampled_from(["one", " two ", "three, ", ". ", " "])))
+    return tokens
+
+
+@given(coded(), st.sampled_from(["eins zwei drei.", "", "x, y z w ..", "a"]), st.randoms())
+def test_whatever_the_translation_it_has_all_codes_of_its_source_nested(tokens, translation, random) -> None:  # type: ignore[no-untyped-def]
+    source = CodedText.of(tokens)
+    bare = BareText(source)
+    counts = [len(re.findall(r"\w+|[^\w\s]", text)) for text in (bare.text, translation)]
+    words = [(s, t) for s in range(counts[0]) for t in range(counts[1]) if random.random() < 0.3]
+    projected = bare.project(translation, links(bare.text, translation, words))
+    assert same_codes(projected, source)
+    assert is_nested(projected.tokens)
