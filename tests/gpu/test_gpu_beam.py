@@ -13,7 +13,7 @@ from by_transformers import TIE, generated, shuffled_sentences
 from kster import BaseModel, Memory, MemoryGroup, Pair
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings
-from kster.translation.beam import beam_search, extend, open_beams
+from kster.translation.beam import Hypothesis, beam_search, collect, extend, open_beams
 from kster.translation.predictor import SmoothedPredictor, base_predictor
 from tiny import ENGLISH, GERMAN
 
@@ -111,13 +111,9 @@ def test_no_step_waits_for_the_gpu(
                 for step in range(LIMIT):
                     parents, tokens = extend(decoder, state, beams, tokens, parents, predict, step, 0.6)
             decoder.finish(state)
-    found = model.detokenise([row[: int(n) - 1] for row, n in zip(*best(beams), strict=True)])
-    assert found == GERMAN
-
-
-def best(beams: object) -> tuple[list[list[int]], list[int]]:
-    """Of each sentence the tokens and length of its best finished hypothesis."""
-    return beams.tokens[:, 0].tolist(), beams.lengths[:, 0].tolist()  # type: ignore[attr-defined]
+    found: list[list[Hypothesis]] = [[] for _ in sources]
+    collect(beams, torch.ones_like(beams.done), found, 1, model.eos_id)
+    assert model.detokenise([hypotheses[0].tokens for hypotheses in found]) == GERMAN
 
 
 def test_the_guard_notices_waiting(device: torch.device) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from kster.memory.neighbours import Neighbours
 from kster.smoothing import SmootherSettings, Smoothing, mix
+from kster.smoothing.mixing import mix_candidates
 from kster.smoothing.smoother import Smoother
 from smoothing.cases import ALL_SETTINGS, DIMENSION, neighbours_of, random_smoother, searches
 
@@ -57,6 +58,26 @@ def test_mix_equals_the_dense_reference_and_loses_no_mass(
         assert torch.isfinite(mixed[torch.isfinite(base)]).all()
         assert torch.allclose(mixed.double().exp(), dense_mix(base, neighbours, smoothing), atol=1e-6)
         assert torch.allclose(mixed.exp().sum(-1), torch.ones(len(mixed)), atol=1e-4)
+
+
+@settings(deadline=None, max_examples=100)
+@given(search=searches())
+def test_the_best_of_the_mixture_are_among_the_candidates_once_each(
+    search: tuple[torch.Tensor, Neighbours, torch.Tensor],
+) -> None:
+    queries, neighbours, base = search
+    at_values, count = base.gather(1, neighbours.values), min(4, base.shape[1])
+    best, tokens = base.topk(count)
+    for chosen in ALL_SETTINGS[::5]:
+        with torch.no_grad():
+            smoothing = random_smoother(**chosen)(queries, neighbours, at_values, base.amax(-1))
+            mixed = mix(base, neighbours, smoothing)
+            candidates, log_probs = mix_candidates(tokens, best, at_values, neighbours.values, smoothing)
+        assert torch.equal(log_probs.topk(count).values, mixed.topk(count).values)
+        for row, names, values in zip(mixed, candidates, log_probs, strict=True):
+            named = names[values > -math.inf]
+            assert len(named) == len(set(named.tolist()))
+            assert torch.equal(row[named], values[values > -math.inf])
 
 
 def test_a_row_without_neighbours_is_the_base_row_bit_for_bit() -> None:

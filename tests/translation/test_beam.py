@@ -11,13 +11,10 @@ from by_transformers import generated, shuffled_sentences
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.translation.beam import beam_search
+from kster.translation.predictor import base_predictor, best_tokens
 from tiny import ENGLISH
 
 LIMIT = 24
-
-
-def base(queries: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-    return logits.float().log_softmax(-1)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +34,7 @@ def test_base_translations_equal_generate(
     found = beam_search(
         StepDecoder(model),
         model.tokenise_source(texts),
-        base,
+        base_predictor,
         beam=beam,
         length_penalty=penalty,
         limits=[LIMIT] * len(texts),
@@ -56,7 +53,7 @@ def test_a_beam_of_one_is_greedy_search(taught_marian: Path) -> None:
     texts = shuffled_sentences(20)
     ids = model.tokenise_source(texts)
     found = beam_search(
-        StepDecoder(model), ids, base, beam=1, length_penalty=0.6, limits=[LIMIT] * len(texts)
+        StepDecoder(model), ids, base_predictor, beam=1, length_penalty=0.6, limits=[LIMIT] * len(texts)
     )
     for source, (hypothesis,) in zip(ids, found, strict=True):
         tokens: list[int] = []
@@ -76,7 +73,7 @@ def test_limits_hold_per_sentence(taught_marian: Path) -> None:
     found = beam_search(
         StepDecoder(model),
         model.tokenise_source(texts),
-        base,
+        base_predictor,
         beam=4,
         length_penalty=0.6,
         limits=[1, 2, 3, 40, 40],
@@ -95,7 +92,20 @@ def test_a_sentence_is_translated_alike_alone_and_in_a_batch(taught_marian: Path
     ids = model.tokenise_source(texts)
 
     def search(rows: list[list[int]]) -> list[tuple[int, ...]]:
-        found = beam_search(decoder, rows, base, beam=4, length_penalty=0.6, limits=[LIMIT] * len(rows))
+        found = beam_search(
+            decoder, rows, base_predictor, beam=4, length_penalty=0.6, limits=[LIMIT] * len(rows)
+        )
         return [hypotheses[0].tokens for hypotheses in found]
 
     assert search(ids) == [search([row])[0] for row in ids]
+
+
+@pytest.mark.parametrize(("vocabulary", "count"), [(16_000, 9), (421, 9), (2_000, 9), (1_281, 9), (5, 9)])
+def test_the_best_tokens_are_found_wherever_they_stand(vocabulary: int, count: int) -> None:
+    log_probs = torch.randn(40, vocabulary, generator=torch.Generator().manual_seed(0))
+    log_probs[:8, -3:] += 5.0  # among the last ones, …
+    log_probs[8:16, vocabulary // 2 : vocabulary // 2 + 12] += 5.0  # … and all side by side
+    found = best_tokens(log_probs, count)
+    expected = log_probs.topk(min(count, vocabulary))
+    assert torch.equal(found.log_probs, expected.values)
+    assert torch.equal(found.tokens, expected.indices)

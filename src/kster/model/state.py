@@ -1,10 +1,15 @@
-"""What a decoding step reads and writes, and static ones of a few shapes that serve batch after batch."""
+"""What a decoding step reads and writes, and static ones of a few shapes that serve batch after batch.
+
+What the beams of a sentence have read is kept once, as nodes that only grow in number: a step adds one for
+each beam. Which of them a beam has come along is a mask, `path`. Beams that change places copy their row of
+the mask, a few hundred bytes, instead of everything they have read.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -42,21 +47,55 @@ class Shape(NamedTuple):
 
 @dataclass(slots=True)
 class DecodingState:
-    """Of one batch. h heads, T = capacity, S = source; a static state may have more rows than are in use."""
+    """Of one batch: h heads, b beam, T = capacity, S = source.
+
+    What beam j read at position p is node p · b + j. A static state may have more rows than are in use.
+    """
 
     shape: Shape
-    self_kv: list[Tensor]  # per layer (2, rows, h, T, d/h)
+    self_kv: list[Tensor]  # per layer (2, sentences, h, T · b, d/h)
+    path: Tensor  # (rows, T · b) added to attention scores: 0 at nodes a row has come along, −∞ elsewhere
+    own_node: Tensor  # (rows,) int64: which of the b nodes of a step is a row's own
     cross_kv: list[Tensor]  # per layer (2, sentences, h, S, d/h)
     cross_mask: Tensor  # (sentences, 1, 1, S) bool, True where there is a source token
     position: Tensor  # (1,) int64 on the device: where the next token is written
     length: int = 0  # the same number, known to the host
     recorded: RecordedStep | None = None  # of static states
-    _predicted: Tensor | None = None  # (rows, V), one for all recordings of a static state
+    _predicted: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # by width, for all recordings
 
     @property
     def stretch(self) -> int:
-        """How much of the cache the next step looks at: what there is, or that rounded up, under a mask."""
+        """How many positions the next step looks at: those there are, or that rounded up, under the mask."""
         return self.length + 1 if self.recorded is None else -(-(self.length + 1) // LENGTHS) * LENGTHS
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the next step looks at."""
+        return self.stretch * self.shape.beam
+
+    def extend_paths(self, parents: Tensor | None) -> Tensor:
+        """Row i goes on from where row parents[i] is, by a node of its own.
+
+        Returns the paths as attention takes them, (sentences, 1, b, nodes).
+        """
+        path = self.path[:, : self.nodes]
+        if parents is not None:
+            path.copy_(path.index_select(0, parents))
+        own = self.own_node + self.position * self.shape.beam  # (rows,)
+        path.scatter_(1, own[:, None], 0.0)
+        return path.view(self.shape.sentences, 1, self.shape.beam, self.nodes)
+
+    def write(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of a step's own nodes, (sentences, h, b, d/h) each; returns those of all nodes."""
+        beam, cache = self.shape.beam, self.self_kv[layer]
+        if self.recorded is None:
+            new = slice(self.length * beam, (self.length + 1) * beam)
+            cache[0, :, :, new], cache[1, :, :, new] = keys, values
+        else:  # where is known to the device alone
+            places = self.position * beam + torch.arange(beam, device=keys.device)
+            cache[0].index_copy_(2, places, keys)
+            cache[1].index_copy_(2, places, values)
+        return cache[0, :, :, : self.nodes], cache[1, :, :, : self.nodes]
 
     @property
     def bytes(self) -> int:
@@ -70,18 +109,21 @@ class DecodingState:
         self.cross_mask[:sentences] = False
         self.cross_mask[:sentences, 0, 0, :source] = mask
 
-    def predicted(self, log_probs: Tensor) -> Tensor:
-        """A copy of (rows, V) where every step of this state leaves it."""
-        if self._predicted is None:
-            self._predicted = torch.empty_like(log_probs)
-        return self._predicted.copy_(log_probs)
+    def predicted(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """A copy of (rows, width) each where every step of this state leaves it."""
+        width = outputs[0].shape[-1]
+        if width not in self._predicted:
+            self._predicted[width] = tuple(torch.empty_like(output) for output in outputs)
+        return tuple(kept.copy_(output) for kept, output in zip(self._predicted[width], outputs, strict=True))
 
     def only(self, sentences: Tensor) -> DecodingState:
         """A state of these sentences and no more; sentences: (kept,) ascending indices."""
         rows = self._rows(sentences)
         return DecodingState(
             shape=self.shape._replace(sentences=len(sentences)),
-            self_kv=[cache.index_select(1, rows) for cache in self.self_kv],
+            self_kv=[cache.index_select(1, sentences) for cache in self.self_kv],
+            path=self.path.index_select(0, rows),
+            own_node=self.own_node[: len(rows)],
             cross_kv=[cache.index_select(1, sentences) for cache in self.cross_kv],
             cross_mask=self.cross_mask.index_select(0, sentences),
             position=self.position,
@@ -92,7 +134,8 @@ class DecodingState:
         """Go on with these of a state's sentences, perhaps of this very state's; they fit in here."""
         rows = self._rows(sentences)
         for cache, old in zip(self.self_kv, other.self_kv, strict=True):
-            cache[:, : len(rows), :, : old.shape[3]] = old.index_select(1, rows)
+            cache[:, : len(sentences), :, : old.shape[3]] = old.index_select(1, sentences)
+        self.path[: len(rows), : other.path.shape[1]] = other.path.index_select(0, rows)
         self.begin(
             [cache.index_select(1, sentences) for cache in other.cross_kv],
             other.cross_mask[:, 0, 0].index_select(0, sentences),
@@ -104,6 +147,7 @@ class DecodingState:
         """Ready for another batch. What is masked must still be a number, so nothing old is left."""
         for cache in (*self.self_kv, *self.cross_kv):
             cache.zero_()
+        self.path.fill_(-torch.inf)
         self.position.zero_()
         self.length = 0
 
@@ -187,7 +231,11 @@ class StateMaker:
             recorded.possible &= self.record
         return DecodingState(
             shape=shape,
-            self_kv=caches(shape.rows, shape.capacity),
+            self_kv=caches(shape.sentences, shape.capacity * shape.beam),
+            path=torch.full(
+                (shape.rows, shape.capacity * shape.beam), -torch.inf, dtype=self.dtype, device=self.device
+            ),
+            own_node=torch.arange(shape.beam, device=self.device).repeat(shape.sentences),
             cross_kv=caches(shape.sentences, shape.source),
             cross_mask=mask,
             position=torch.zeros(1, dtype=torch.int64, device=self.device),

@@ -1,9 +1,9 @@
 """One decoding step: our own, over the weights of the `transformers` network.
 
-A static key/value cache, fused projections and cross-attention shared by the beams of a sentence make it
-several times faster than the network's own cached forward; every operation stays on the device, where the
-whole step is recorded and replayed (`graph.py`). The query handed out is the tap itself, so a step costs
-nothing extra for retrieval.
+Fused projections, beams that share what they have read (`state.py`) and cross-attention shared by the beams
+of a sentence make it several times faster than the network's own cached forward; every operation stays on the
+device, where the whole step is recorded and replayed (`graph.py`). The query handed out is the tap itself, so
+a step costs nothing extra for retrieval.
 
 Rows are sentences × beam: row r belongs to sentence r // beam.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     from kster.model.checkpoint import BaseModel
 
 
-# queries (rows, d), logits (rows, V) → log-probabilities (rows, V)
-Predict = Callable[[Tensor, Tensor], Tensor]
+class Candidates(NamedTuple):
+    """The tokens that may follow, c of each row, among them the most probable ones; none is named twice."""
+
+    tokens: Tensor  # (rows, c) int64
+    log_probs: Tensor  # (rows, c) float32; −∞ where there is no candidate
+
+
+# queries (rows, d), logits (rows, V), n → candidates, the n most probable tokens among them
+Predict = Callable[[Tensor, Tensor, int], Candidates]
 
 STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching these few times
 
@@ -42,7 +49,7 @@ class Freezable(Protocol):
 class FrozenPredict(Protocol):
     """Equal to another as long as it predicts by the same data; nothing it does waits for the device."""
 
-    def __call__(self, queries: Tensor, logits: Tensor) -> Tensor: ...
+    def __call__(self, queries: Tensor, logits: Tensor, count: int) -> Candidates: ...
     def __hash__(self) -> int: ...
 
 
@@ -137,9 +144,9 @@ class StepDecoder:
 
     @torch.inference_mode()
     def predict(
-        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, predict: Predict
-    ) -> Tensor:
-        """A step, and the log-probabilities that `predict` makes of it: (rows, V), to be used at once.
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, predict: Predict, count: int
+    ) -> Candidates:
+        """A step, and the candidates that `predict` makes of it, to be used at once; count: see `Predict`.
 
         Where both can be recorded they are, as one: looking up and mixing is more to launch than a step of a
         shallow decoder.
@@ -148,35 +155,32 @@ class StepDecoder:
         if state.recorded is not None and isinstance(predict, Freezable):
             frozen = predict.frozen(state.shape.rows, self.model.device)
         if state.recorded is None or frozen is None:
-            return predict(*self.step(state, tokens, parents))
+            return predict(*self.step(state, tokens, parents), count)
         fixed = frozen
 
-        def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor]:
+        def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
             queries, hidden = self._decode(state, tokens, parents)
-            log_probs = fixed(queries, F.linear(hidden, self.output, self.output_bias))
-            return (state.predicted(log_probs),)
+            candidates = fixed(queries, F.linear(hidden, self.output, self.output_bias), count)
+            return state.predicted(candidates)
 
-        (log_probs,) = state.recorded.run(
+        found = state.recorded.run(
             decode, (state.stretch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
         )
         state.length += 1
-        return log_probs
+        return Candidates(*found)
 
     def _decode(self, state: DecodingState, tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
         """All of a step but the output projection: queries (rows, d) and final decoder states (rows, d)."""
-        if parents is not None:
-            for cache in state.self_kv:
-                cache[:, :, :, : state.stretch] = cache[:, :, :, : state.stretch].index_select(1, parents)
+        path = state.extend_paths(parents)  # (s, 1, b, nodes)
         offset = self.model.layout.position_offset
         x = self.embedding[tokens] * self.scale + self.positions[state.position + offset].to(self.embedding)
-        visible = self._visible(state)
         query = x
-        for layer, self_kv, cross_kv in zip(self.layers, state.self_kv, state.cross_kv, strict=True):
+        for i, layer in enumerate(self.layers):
             inner = layer.self_norm(x) if self.pre_norm else x
-            x = x + self._self_attention(inner, layer, self_kv, state, visible)
+            x = x + self._self_attention(inner, i, state, path)
             x = x if self.pre_norm else layer.self_norm(x)
             inner = layer.cross_norm(x) if self.pre_norm else x
-            x = x + self._cross_attention(inner, layer, cross_kv, state)
+            x = x + self._cross_attention(inner, i, state)
             x = x if self.pre_norm else layer.cross_norm(x)
             query = layer.feed_forward_norm(x) if self.pre_norm else x  # the tap
             x = x + F.linear(self.activation(F.linear(query, *layer.up)), *layer.down)
@@ -186,30 +190,22 @@ class StepDecoder:
         state.position += 1
         return query, x
 
-    def _visible(self, state: DecodingState) -> Tensor | None:
-        """In static states what a step looks at is longer than what there is: (1, 1, 1, stretch) bool."""
-        if state.recorded is None:
-            return None
-        return (torch.arange(state.stretch, device=state.position.device) <= state.position)[None, None, None]
-
-    def _self_attention(
-        self, x: Tensor, layer: _Layer, cache: Tensor, state: DecodingState, visible: Tensor | None
-    ) -> Tensor:
+    def _self_attention(self, x: Tensor, i: int, state: DecodingState, path: Tensor) -> Tensor:
         rows, d = x.shape
-        q, k, v = F.linear(x, *layer.self_qkv).view(rows, 3, self.heads, 1, d // self.heads).unbind(1)
-        cache[0].index_copy_(2, state.position, k)
-        cache[1].index_copy_(2, state.position, v)
-        seen = cache[:, :, :, : state.stretch]
-        mixed = F.scaled_dot_product_attention(q, seen[0], seen[1], attn_mask=visible)  # (rows, h, 1, d/h)
-        return F.linear(mixed.reshape(rows, d), *layer.self_out)
+        beam, layer = state.shape.beam, self.layers[i]
+        qkv = F.linear(x, *layer.self_qkv).view(rows // beam, beam, 3, self.heads, d // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (s, h, b, d/h) each
+        keys, values = state.write(i, k, v)  # (s, h, nodes, d/h)
+        mixed = F.scaled_dot_product_attention(q, keys, values, attn_mask=path)  # (s, h, b, d/h)
+        return F.linear(mixed.transpose(1, 2).reshape(rows, d), *layer.self_out)
 
-    def _cross_attention(self, x: Tensor, layer: _Layer, cross: Tensor, state: DecodingState) -> Tensor:
+    def _cross_attention(self, x: Tensor, i: int, state: DecodingState) -> Tensor:
         rows, d = x.shape
-        beam = state.shape.beam
+        beam, layer, cross = state.shape.beam, self.layers[i], state.cross_kv[i]
         q = F.linear(x, *layer.cross_q).view(rows // beam, beam, self.heads, d // self.heads)
         mixed = F.scaled_dot_product_attention(
             q.transpose(1, 2), cross[0], cross[1], attn_mask=state.cross_mask
-        )  # (s, h, beam, d/h)
+        )  # (s, h, b, d/h)
         return F.linear(mixed.transpose(1, 2).reshape(rows, d), *layer.cross_out)
 
     @torch.inference_mode()

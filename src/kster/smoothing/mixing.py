@@ -48,3 +48,26 @@ def mix_at_values(base_log_probs_at_values: Tensor, values: Tensor, smoothing: S
         smoothing.log_base_weight.unsqueeze(-1) + base_log_probs_at_values.float(),
         smoothing.log_mixing_weight.unsqueeze(-1) + example,
     )
+
+
+def mix_candidates(
+    tokens: Tensor,
+    base_log_probs: Tensor,
+    base_log_probs_at_values: Tensor,
+    values: Tensor,
+    smoothing: Smoothing,
+) -> tuple[Tensor, Tensor]:
+    """log p of some tokens and of the neighbours' values, without the rest of the vocabulary.
+
+    tokens, base_log_probs: (n, c), distinct tokens and log p_m of them. base_log_probs_at_values, values:
+    (n, k), as in `mix_at_values`. Returns tokens and log p, (n, c + k) each; where a token stands again, its
+    log p is −∞.
+    """
+    mixed_at_values = mix_at_values(base_log_probs_at_values, values, smoothing)  # (n, k)
+    mixed = base_log_probs + smoothing.log_base_weight.unsqueeze(-1)  # (n, c)
+    is_value = (tokens.unsqueeze(-1) == values.unsqueeze(-2)).any(-1)  # (n, c)
+    again = (values.unsqueeze(-1) == values.unsqueeze(-2)).tril(-1).any(-1)  # (n, k)
+    log_probs = torch.cat(
+        [mixed.masked_fill(is_value, -torch.inf), mixed_at_values.masked_fill(again, -torch.inf)], dim=-1
+    )
+    return torch.cat([tokens, values], dim=-1), log_probs

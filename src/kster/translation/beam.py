@@ -1,4 +1,4 @@
-"""Beam search over any next-token distribution.
+"""Beam search over the tokens that may follow.
 
 The rules are those of `transformers.generate` (2 × beam candidates a step, finished hypotheses only from
 the best `beam` of them, scores divided by length ** length_penalty, a sentence ends when its best open
@@ -8,14 +8,15 @@ Nothing is read back from a GPU inside the loop but one flag every few steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import inf
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from kster.model.state import DecodingState
-from kster.model.step import Predict, StepDecoder
+from kster.model.step import Candidates, Predict, StepDecoder
 
 IMPOSSIBLE = -1.0e9
 STEPS_BETWEEN_CHECKS_ON_GPU = 8
@@ -31,15 +32,19 @@ class Hypothesis:
 
 @dataclass(slots=True)
 class Beams:
-    """The search's state for s sentences, b beams and at most T steps."""
+    """The search's state for s sentences, b beams and at most T steps.
+
+    Hypotheses are written down as steps back: what was read at each step, and from which beam it went on. A
+    finished one is the step after which it ended, the beam it had been and its last token.
+    """
 
     sentence: Tensor  # (s,) which of the caller's sentences this row block is
     limit: Tensor  # (s,) most tokens a translation may have, end of sentence included
-    open_tokens: Tensor  # (s, b, T) int64
+    tokens: Tensor  # (s, T, b) int64: what each beam read after a step
+    parents: Tensor  # (s, T, b) int64: and which of the sentence's beams it was before
     open_scores: Tensor  # (s, b) sum of log-probabilities
-    tokens: Tensor  # (s, b, T) finished hypotheses, best first
-    lengths: Tensor  # (s, b) their lengths
-    scores: Tensor  # (s, b) their normalised scores, −∞ where there is none yet
+    scores: Tensor  # (s, b) finished hypotheses' normalised scores, best first; −∞ where there is none yet
+    ends: Tensor  # (s, b, 3) int64: their last step, beam before it, and token of it
     done: Tensor  # (s,) bool
 
 
@@ -72,12 +77,12 @@ def beam_search(
                 break
             # Shrinking pays once a good share of the rows would decode for nothing.
             if finished * 4 >= len(beams.done):
-                _collect(beams, beams.done, found, n_best, decoder.model.eos_id)
+                collect(beams, beams.done, found, n_best, decoder.model.eos_id)
                 kept = (~beams.done).nonzero()[:, 0]
                 tokens, parents = _shrink(beams, kept, tokens, parents)
                 state = decoder.keep(state, kept)
     decoder.finish(state)
-    _collect(beams, torch.ones_like(beams.done), found, n_best, decoder.model.eos_id)
+    collect(beams, torch.ones_like(beams.done), found, n_best, decoder.model.eos_id)
     return found
 
 
@@ -96,92 +101,106 @@ def extend(
     tokens: (s * b,) to read, by rows that go on from what parents, (s * b,), have read. Returns both for the
     next step.
     """
-    log_probs = decoder.predict(state, tokens, parents, predict)  # (s * b, V)
-    log_probs[:, decoder.model.pad_id] = -torch.inf  # padding is not a word
+    beam = beams.open_scores.shape[1]
+    # One candidate more than wanted, because padding is not a word.
+    candidates = decoder.predict(state, tokens, parents, predict, 2 * beam + 1)
     extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`
-    return _advance(beams, log_probs, step, decoder.model.eos_id, length_penalty, extra)
+    penalty = (step + 1 + extra) ** length_penalty
+    chosen = choose(beams, candidates, decoder.model.pad_id)
+    return _advance(beams, chosen, step, decoder.model.eos_id, penalty)
+
+
+class Chosen(NamedTuple):
+    """The best 2b continuations of each sentence, best first."""
+
+    scores: Tensor  # (s, 2b) sums of log-probabilities
+    parents: Tensor  # (s, 2b) which of the sentence's beams goes on
+    tokens: Tensor  # (s, 2b) and with what
+
+
+def choose(beams: Beams, candidates: Candidates, pad: int) -> Chosen:
+    """Of all that may follow any beam of a sentence, what the search goes on with."""
+    sentences, beam = beams.open_scores.shape
+    log_probs = candidates.log_probs.masked_fill(candidates.tokens == pad, -inf)  # (s * b, c)
+    total = log_probs.view(sentences, beam, -1) + beams.open_scores[:, :, None]  # (s, b, c)
+    scores, where = total.flatten(1).topk(2 * beam)  # (s, 2b)
+    parents = where // total.shape[-1]
+    return Chosen(scores, parents, candidates.tokens.view(sentences, -1).gather(1, where))
 
 
 def open_beams(sentences: int, beam: int, steps: int, limits: list[int], device: torch.device) -> Beams:
+    def whole(*shape: int) -> Tensor:
+        return torch.zeros(shape, dtype=torch.int64, device=device)
+
     open_scores = torch.full((sentences, beam), IMPOSSIBLE, device=device)
     open_scores[:, 0] = 0.0  # all beams start alike: let only the first one speak
     return Beams(
         sentence=torch.arange(sentences, device=device),
         limit=torch.tensor(limits, device=device),
-        open_tokens=torch.zeros((sentences, beam, steps), dtype=torch.int64, device=device),
+        tokens=whole(sentences, steps, beam),
+        parents=whole(sentences, steps, beam),
         open_scores=open_scores,
-        tokens=torch.zeros((sentences, beam, steps), dtype=torch.int64, device=device),
-        lengths=torch.zeros((sentences, beam), dtype=torch.int64, device=device),
         scores=torch.full((sentences, beam), -inf, device=device),
+        ends=whole(sentences, beam, 3),
         done=torch.zeros(sentences, dtype=torch.bool, device=device),
     )
 
 
-def _advance(
-    beams: Beams, log_probs: Tensor, step: int, eos: int, length_penalty: float, extra: int
-) -> tuple[Tensor, Tensor]:
-    """Extend every open hypothesis by one token; returns parent rows and the tokens read next, (s * b,)."""
+def _advance(beams: Beams, chosen: Chosen, step: int, eos: int, penalty: float) -> tuple[Tensor, Tensor]:
+    """Extend every open hypothesis by one token; returns parent rows and the tokens read next, (s * b,).
+
+    penalty: what scores of this length are divided by.
+    """
     sentences, beam = beams.open_scores.shape
-    vocabulary = log_probs.shape[-1]
-    total = log_probs.view(sentences, beam, vocabulary) + beams.open_scores[:, :, None]  # (s, b, V)
-    best, where = total.view(sentences, -1).topk(2 * beam)  # (s, 2b), best first
-    parent, token = where // vocabulary, where % vocabulary  # (s, 2b)
-    history = _pick(beams.open_tokens, parent)  # (s, 2b, T)
-    history[:, :, step] = token
-    ended = (token == eos) | (step + 1 >= beams.limit)[:, None]  # (s, 2b)
+    at_limit = step + 1 >= beams.limit  # (s,)
+    ended = (chosen.tokens == eos) | at_limit[:, None]  # (s, 2b)
+    _finish(beams, chosen, ended, step, penalty)
 
-    length = step + 1 + extra
-    _finish(beams, history, best / length**length_penalty, ended, step + 1)
+    beams.open_scores, kept = (chosen.scores + ended * IMPOSSIBLE).topk(beam)  # (s, b)
+    parents, tokens = chosen.parents.gather(1, kept), chosen.tokens.gather(1, kept)  # (s, b)
+    beams.parents[:, step], beams.tokens[:, step] = parents, tokens
+    # A list that has an empty place ends with −∞, which nothing is below.
+    hopeless = beams.open_scores[:, 0] / penalty <= beams.scores[:, -1]  # (s,)
+    beams.done |= hopeless | at_limit
 
-    open_scores, chosen = (best + ended * IMPOSSIBLE).topk(beam)  # (s, b)
-    beams.open_scores = open_scores
-    beams.open_tokens = _pick(history, chosen)
-    full = (beams.scores > -inf).all(-1)  # (s,) every place in the list is taken
-    hopeless = open_scores[:, 0] / length**length_penalty <= beams.scores[:, -1]  # (s,)
-    beams.done |= (full & hopeless) | (step + 1 >= beams.limit)
-
-    first_row = torch.arange(sentences, device=token.device)[:, None] * beam
-    parents = (parent.gather(1, chosen) + first_row).flatten()
-    return parents, token.gather(1, chosen).flatten()
+    first_row = torch.arange(0, sentences * beam, beam, device=tokens.device)[:, None]
+    return (parents + first_row).flatten(), tokens.flatten()
 
 
-def _finish(beams: Beams, history: Tensor, scores: Tensor, ended: Tensor, length: int) -> None:
+def _finish(beams: Beams, chosen: Chosen, ended: Tensor, step: int, penalty: float) -> None:
     """Enter hypotheses that just ended into their sentence's list, unless that sentence is done."""
     beam = beams.scores.shape[1]
-    eligible = ended.clone()
-    eligible[:, beam:] = False  # the second half is only there to refill the open beams
-    eligible &= ~beams.done[:, None]
-    scores = torch.where(eligible, scores, -inf)
-    merged = torch.cat((beams.scores, scores), dim=1)  # (s, 3b)
-    beams.scores, places = merged.topk(beam)
-    beams.tokens = _pick(torch.cat((beams.tokens, history), dim=1), places)
-    lengths = torch.cat((beams.lengths, torch.full_like(scores, length, dtype=torch.int64)), dim=1)
-    beams.lengths = lengths.gather(1, places)
-
-
-def _pick(rows: Tensor, index: Tensor) -> Tensor:
-    """rows: (s, m, T), index: (s, n) → (s, n, T)."""
-    return rows.gather(1, index[:, :, None].expand(-1, -1, rows.shape[-1]))
+    # Only the best half: the other is there to refill the open beams.
+    eligible = ended[:, :beam] & ~beams.done[:, None]  # (s, b)
+    scores = torch.where(eligible, chosen.scores[:, :beam] / penalty, -inf)
+    beams.scores, places = torch.cat((beams.scores, scores), dim=1).topk(beam)  # (s, b)
+    steps = torch.full_like(chosen.parents[:, :beam], step)
+    new = torch.stack((steps, chosen.parents[:, :beam], chosen.tokens[:, :beam]), dim=-1)  # (s, b, 3)
+    both = torch.cat((beams.ends, new), dim=1)  # (s, 2b, 3)
+    beams.ends = both.gather(1, places[:, :, None].expand(-1, -1, 3))
 
 
 def _shrink(beams: Beams, kept: Tensor, tokens: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:
     """Go on with the kept sentences only; tokens and parents are renumbered to the rows that remain."""
     sentences, beam = beams.open_scores.shape
-    for name in ("sentence", "limit", "open_tokens", "open_scores", "tokens", "lengths", "scores", "done"):
-        setattr(beams, name, getattr(beams, name).index_select(0, kept))
+    for field in fields(Beams):
+        setattr(beams, field.name, getattr(beams, field.name).index_select(0, kept))
     tokens = tokens.view(sentences, beam).index_select(0, kept)
     within = parents.view(sentences, beam).index_select(0, kept) - kept[:, None] * beam
     first_row = torch.arange(len(kept), device=kept.device)[:, None] * beam
     return tokens.flatten(), (within + first_row).flatten()
 
 
-def _collect(beams: Beams, ready: Tensor, found: list[list[Hypothesis]], n_best: int, eos: int) -> None:
+def collect(beams: Beams, ready: Tensor, found: list[list[Hypothesis]], n_best: int, eos: int) -> None:
     """Move the finished lists of the sentences marked ready to the host."""
     index = ready.nonzero()[:, 0]
-    columns = (beams.sentence, beams.tokens, beams.lengths, beams.scores)
-    rows = zip(*(column.index_select(0, index).tolist() for column in columns), strict=True)
-    for sentence, tokens, lengths, scores in rows:
-        for row, length, score in list(zip(tokens, lengths, scores, strict=True))[:n_best]:
+    columns = (beams.sentence, beams.tokens, beams.parents, beams.ends, beams.scores)
+    rows = zip(*(column.index_select(0, index).cpu().numpy() for column in columns), strict=True)
+    for sentence, tokens, parents, ends, scores in rows:
+        for (step, beam, last), score in list(zip(ends.tolist(), scores.tolist(), strict=True))[:n_best]:
             if score > -inf:
-                ids = row[:length]
-                found[sentence].append(Hypothesis(tuple(ids[:-1] if ids[-1] == eos else ids), score))
+                path = [] if last == eos else [last]
+                for before in range(step - 1, -1, -1):
+                    path.append(int(tokens[before, beam]))
+                    beam = parents[before, beam]
+                found[sentence].append(Hypothesis(tuple(reversed(path)), score))

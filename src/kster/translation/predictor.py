@@ -1,4 +1,4 @@
-"""The next-token distribution a search follows: the base model's, alone or smoothed by a memory."""
+"""What a search is told at every step: which tokens may follow, by the base model alone or with a memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from kster.errors import KsterError
 from kster.memory import Neighbours, Provenance
 from kster.memory.index import Index
 from kster.model import BaseModel
-from kster.smoothing import Smoother, mix
+from kster.model.step import Candidates
+from kster.smoothing import Smoother
+from kster.smoothing.mixing import mix_candidates
 
 Method = Literal["base", "knn", "kster"]
 WORTH_RECORDING = 1 << 29
 """Rows × entries up to which a search is recorded: about a millisecond of one H200."""
+
+BLOCK = 128  # tokens of which only the best is compared at first
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -44,9 +48,30 @@ def require_method(method: str) -> None:
         raise KsterError(f"method {method!r} is unknown; accepted: {', '.join(METHODS)}")
 
 
-def base_predictor(queries: Tensor, logits: Tensor) -> Tensor:
-    """queries: (rows, d), logits: (rows, V). Returns log p_m, (rows, V)."""
-    return torch.log_softmax(logits.float(), dim=-1)
+def base_predictor(queries: Tensor, logits: Tensor, count: int) -> Candidates:
+    """The `count` best by log p_m. queries: (rows, d), logits: (rows, V)."""
+    return best_tokens(torch.log_softmax(logits.float(), dim=-1), count)
+
+
+def best_tokens(log_probs: Tensor, count: int) -> Candidates:
+    """The `count` largest of each row, best first; log_probs: (rows, V).
+
+    On a CPU `topk` looks at one number after the other, so it is shown only the blocks with the largest ones.
+    """
+    rows, vocabulary = log_probs.shape
+    blocks = vocabulary // BLOCK
+    if log_probs.device.type != "cpu" or blocks <= count:
+        best, tokens = log_probs.topk(min(count, vocabulary))
+        return Candidates(tokens, best)
+    whole = blocks * BLOCK
+    maxima = log_probs[:, :whole].unflatten(1, (blocks, BLOCK)).amax(-1)  # (rows, blocks)
+    chosen = maxima.topk(count, sorted=False).indices  # (rows, count)
+    tokens = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK)).flatten(1)  # (rows, count · BLOCK)
+    if whole < vocabulary:  # the last tokens are no whole block, and always looked at
+        rest = torch.arange(whole, vocabulary).expand(rows, -1)
+        tokens = torch.cat([tokens, rest], dim=1)
+    best, places = log_probs.gather(1, tokens).topk(count)  # (rows, count)
+    return Candidates(tokens.gather(1, places), best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +84,15 @@ class SmoothedPredictor:
     memory: Searchable | Index
     smoother: Smoother
 
-    def __call__(self, queries: Tensor, logits: Tensor) -> Tensor:
-        base = base_predictor(queries, logits)  # (rows, V)
+    def __call__(self, queries: Tensor, logits: Tensor, count: int) -> Candidates:
+        """The `count` best of the mixture are among the base model's `count` best and the neighbours' values:
+        what is no neighbour's value keeps its rank among its like, and values only rise."""
+        base = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
+        best = best_tokens(base, count)
         neighbours = self.smoother.neighbours(self.memory, queries)
         at_values = base.gather(-1, neighbours.values)  # (rows, k)
-        favourite = base.amax(dim=-1) if self.smoother.needs_base_log_probs else None
-        smoothing = self.smoother(queries, neighbours, at_values, favourite)
-        return mix(base, neighbours, smoothing, out=base)
+        smoothing = self.smoother(queries, neighbours, at_values, best.log_probs[:, 0])
+        return Candidates(*mix_candidates(*best, at_values, neighbours.values, smoothing))
 
     def frozen(self, rows: int, device: torch.device) -> SmoothedPredictor | None:
         """With the memory's index as it is now. A search that takes long anyway is not worth recording: a
