@@ -44,14 +44,14 @@ def read_tsv(
     path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
 ) -> Iterator[Pair | Rejection]:
     """The pairs of a tab-separated file. `tags` is ignored: what looks like markup is text."""
-    return _read(path, _tsv_rows(path), source_lang, target_lang, max_chars)
+    return _read(path, tsv_rows(path), source_lang, target_lang, max_chars)
 
 
 def read_csv(
     path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
 ) -> Iterator[Pair | Rejection]:
     """The pairs of a comma-separated (or, as spreadsheets often write it, semicolon-separated) file."""
-    return _read(path, _csv_rows(path), source_lang, target_lang, max_chars)
+    return _read(path, csv_rows(path), source_lang, target_lang, max_chars)
 
 
 def _read(
@@ -109,7 +109,8 @@ def _rank(name: str, words: Sequence[str], language: str | None, has_ids: bool) 
     return match_rank(language, name)
 
 
-def _tsv_rows(path: Path) -> Iterator[Row]:
+def tsv_rows(path: Path) -> Iterator[Row]:
+    """Rows with their line numbers."""
     for number, line in enumerate(text_lines(path), 1):
         if line is None:
             yield number, UnusableUnit(f"the line has more than {MAX_LINE:,} characters")
@@ -119,7 +120,7 @@ def _tsv_rows(path: Path) -> Iterator[Row]:
             yield number, line.split("\t")
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
+def csv_rows(path: Path) -> Iterator[Row]:
     """Rows with the line each begins on. A fault within one line spoils that row; a quote that swallows
     line after line leaves no way to tell rows from text, and spoils the file."""
     too_long = "x" * (csv.field_size_limit() + 1)  # stands for a line that is: csv refuses it as such

@@ -1,0 +1,286 @@
+"""`kster terms …`: term bases, which say what things must be called in a translation."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kster.cli.options import Json
+from kster.cli.output import emit, emit_json, emit_json_list, flush, note, on_terminal, one_line
+from kster.errors import KsterError
+
+if TYPE_CHECKING:
+    from kster.formats import Pair, Rejection
+    from kster.terms import Term, TermBase, TermImport
+
+SHOWN = 20  # rejections printed; --json has them all
+
+app = typer.Typer(help="Make, fill and look after term bases: what things must be called in a translation.")
+
+Base = Annotated[Path, typer.Argument(metavar="BASE", help="The term base, a file.", show_default=False)]
+Format = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="tbx, tsv or csv.", show_default="by the file's name"),
+]
+
+
+class CaseRule(StrEnum):
+    ANY = "any"
+    EXACT = "exact"
+
+
+@app.command()
+def create(
+    base: Base,
+    source_lang: Annotated[
+        str, typer.Option("--source-lang", metavar="CODE", help="Source language.", show_default=False)
+    ],
+    target_lang: Annotated[
+        str, typer.Option("--target-lang", metavar="CODE", help="Target language.", show_default=False)
+    ],
+) -> None:
+    """Make an empty term base for a pair of languages."""
+    from kster.terms import TermBase
+
+    TermBase.create(base, source_lang, target_lang).close()
+    emit(f"{base}: an empty term base ({source_lang} → {target_lang})")
+
+
+@app.command()
+def add(
+    base: Base,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What it is called.", show_default=False)],
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TARGET", help="What it must be called, the preferred one first.", show_default=False
+        ),
+    ] = None,
+    part_of_speech: Annotated[
+        str | None,
+        typer.Option("--pos", metavar="POS", help="noun, verb, adjective, adverb, proper noun or other."),
+    ] = None,
+    case: Annotated[
+        CaseRule, typer.Option(help="Whether upper and lower case must be as written.")
+    ] = CaseRule.ANY,
+    note_text: Annotated[str, typer.Option("--note", metavar="TEXT", help="For people.")] = "",
+    do_not_translate: Annotated[
+        bool, typer.Option("--do-not-translate", help="It stays as it is; TARGET is not needed.")
+    ] = False,
+    inside_words: Annotated[
+        bool, typer.Option("--inside-words", help="Found as a part of longer words, too.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Add a term, in place of one of the same source and part of speech."""
+    from kster.terms import term
+
+    new = term(
+        source,
+        targets or [],
+        part_of_speech=part_of_speech,
+        case=case.value,
+        note=note_text,
+        translate=not do_not_translate,
+        inside_words=inside_words,
+    )
+    with _open(base) as opened:
+        added = opened.add(new)
+    if json:
+        emit_json(dataclasses.asdict(added))
+    else:
+        emit(f"term {added.id}: {_shown(added)}")
+
+
+@app.command()
+def remove(
+    base: Base,
+    ids: Annotated[
+        list[int] | None, typer.Argument(metavar="ID", help="Terms to remove.", show_default=False)
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Instead of ids: the terms of exactly this source.")
+    ] = None,
+) -> None:
+    """Remove terms, by id or by their source."""
+    if bool(ids) == (source is not None):
+        raise KsterError("name what to remove: either ids, or --source; nothing was removed")
+    with _open(base) as opened:
+        count = opened.remove(ids) if ids else opened.remove_source(source or "")
+    if count == 0:
+        raise KsterError(f"{base}: no term has the source {source!r}; nothing was removed")
+    emit(f"removed {_count(count, 'term')}")
+
+
+@app.command("list")
+def list_terms(base: Base, json: Json = False) -> None:
+    """List terms in the order they were added: id, source, targets."""
+    with _open(base) as opened:
+        terms = opened.terms()
+    if json:
+        emit_json_list(dataclasses.asdict(one) for one in terms)
+        return
+    for one in terms:
+        if on_terminal():
+            emit(f"{one.id:>6}  {_shown(one)}")
+        else:
+            emit(f"{one.id}\t{one_line(one.source)}\t{', '.join(map(one_line, one.targets))}")
+
+
+@app.command("import")
+def import_files(
+    base: Base,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help=".tbx .tsv .csv, also with .gz or .xz.", show_default=False),
+    ],
+    format: Format = None,
+    json: Json = False,
+) -> None:
+    """Add the terms of files: each file whole or not at all, a broken row or entry left out.
+
+    Of a TSV or CSV file two columns are enough: source and target. Several rows of one source are its
+    accepted targets, the first preferred.
+    """
+    finished: list[dict[str, Any]] = []
+    with _open(base) as opened:
+        try:
+            for file in files:
+                report = _import(opened, file, format)
+                finished.append({"file": str(file), **dataclasses.asdict(report)})
+                if not json:
+                    _show_import(file, report)
+        finally:
+            if json and finished:
+                emit_json(finished)
+
+
+def _import(base: TermBase, file: Path, format: str | None) -> TermImport:
+    try:
+        return base.import_file(file, format=format)
+    except KsterError as error:
+        raise KsterError(f"{error}; nothing of this file was imported") from error
+
+
+def _show_import(file: Path, report: TermImport) -> None:
+    emit(
+        f"{file}: {report.added:,} added, {report.replaced:,} replaced, {report.unchanged:,} there already, "
+        f"{len(report.rejected):,} rejected"
+    )
+    flush()
+    for rejection in report.rejected[:SHOWN]:
+        note(f"  {rejection}")
+    if len(report.rejected) > SHOWN:
+        note(f"  … and {len(report.rejected) - SHOWN:,} more (--json lists them all)")
+
+
+@app.command()
+def export(
+    base: Base,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to.", show_default="standard output, TSV")
+    ] = None,
+    format: Format = None,
+) -> None:
+    """Write all terms to a TBX, TSV or CSV file, or to standard output."""
+    with _open(base) as opened:
+        if file is not None:
+            note(f"{file}: {_count(opened.export_file(file, format=format), 'term')}")
+            return
+        with tempfile.TemporaryDirectory() as folder:  # written whole before any of it is shown
+            written = Path(folder) / "export"
+            opened.export_file(written, format=format or "tsv")
+            with written.open(encoding="utf-8", newline="") as text:
+                shutil.copyfileobj(text, sys.stdout)
+    flush()
+
+
+@app.command()
+def check(
+    base: Base,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Translations to check: .tmx .xliff .po .tsv .csv, …; none: the terms themselves.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say where translations have not kept the terms, or which terms contradict each other; status 1 then."""
+    with _open(base) as opened:
+        problems = [problem for file in files or [] for problem in _lost_terms(opened, file)]
+        if not files:
+            problems = _contradictions(opened.terms())
+    if json:
+        emit_json({"ok": not problems, "problems": problems})
+    else:
+        emit("\n".join(_problem(problem) for problem in problems) or f"{base}: nothing to complain of")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _lost_terms(base: TermBase, file: Path) -> Iterator[dict[str, Any]]:
+    from kster.formats import Pair, read_pairs
+    from kster.terms import TermFinder, is_kept
+
+    finder = TermFinder(base.terms(), base.source_lang)
+    pairs: Iterator[Pair | Rejection] = read_pairs(file, base.source_lang, base.target_lang)
+    for pair in pairs:
+        if not isinstance(pair, Pair):
+            continue
+        for match in finder.find(pair.source):
+            if not is_kept(match.term, pair.target, base.target_lang):
+                yield {
+                    "file": str(file),
+                    "line": pair.line,
+                    "term": match.term.source,
+                    "targets": list(match.term.targets),
+                    "source": pair.source,
+                    "target": pair.target,
+                }
+
+
+def _contradictions(terms: list[Term]) -> list[dict[str, Any]]:
+    """Sources that two terms translate in different ways, in the same or in other case."""
+    first: dict[str, Term] = {}
+    found = []
+    for one in terms:
+        other = first.setdefault(one.source.casefold(), one)
+        exact = "exact" in (one.case, other.case) and one.source != other.source
+        if not exact and one.targets[0] != other.targets[0]:
+            found.append(
+                {"term": one.source, "ids": [other.id, one.id], "targets": [*other.targets, *one.targets]}
+            )
+    return found
+
+
+def _problem(problem: dict[str, Any]) -> str:
+    targets = ", ".join(problem["targets"])
+    if "ids" in problem:
+        return f"terms {problem['ids'][0]} and {problem['ids'][1]}: {problem['term']} → {targets}"
+    line = f", line {problem['line']}" if problem["line"] else ""
+    return f"{problem['file']}{line}: {problem['term']} → {targets} is not in: {one_line(problem['target'])}"
+
+
+def _open(base: Path) -> TermBase:
+    from kster.terms import TermBase
+
+    return TermBase.open(base)
+
+
+def _shown(one: Term) -> str:
+    return f"{one.source} → {', '.join(one.targets) if one.translate else '(not translated)'}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
