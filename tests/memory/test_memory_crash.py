@@ -14,7 +14,8 @@ from speller import Speller
 
 from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory, store
+from kster.memory import Memory
+from kster.memory.store import store
 
 KILLS = 60
 DIMENSION = 64
