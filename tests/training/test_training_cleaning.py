@@ -20,7 +20,7 @@ def clean(
 
 
 def test_good_pairs_stay_and_are_normalised() -> None:
-    kept, dropped = clean([("a\u00a0 small\tdog\u200b", "ein  kleiner Hund u\u0308ber")])
+    kept, dropped = clean([("a\u2009 small\tdog\u200b", "ein  kleiner Hund u\u0308ber")])
     assert kept == [("a small dog", "ein kleiner Hund über")]
     assert dropped == {}
 
@@ -28,6 +28,7 @@ def test_good_pairs_stay_and_are_normalised() -> None:
 def test_normalise_keeps_what_people_see() -> None:
     assert normalise("m² ½ … ™ „Zitat“ – 日本") == "m² ½ … ™ „Zitat“ – 日本"
     assert normalise("\ufeffa\u0007b\u00adc") == "abc"
+    assert normalise(" 10\u00a0km,  «\u202foui\u202f» ") == "10\u00a0km, «\u202foui\u202f»"
 
 
 def test_length_rules() -> None:
@@ -86,3 +87,26 @@ def test_language_profile_finds_swapped_and_untranslated_pairs() -> None:
     kept, dropped = clean([*pairs, swapped, untranslated, ("XJ-900", "XJ-900")], profile=profile)
     assert kept == [*pairs, ("XJ-900", "XJ-900")]
     assert dropped == {"language": 2}
+
+
+def test_pairs_whose_numbers_or_placeholders_differ_can_be_left_out() -> None:
+    pairs = [
+        ("It weighs 3.5 kg.", "Es wiegt 3,5 kg."),
+        ("On May 1, 2020", "Am 1. Mai 2020"),
+        ("It weighs 35 kg.", "Es wiegt 53,2 kg."),
+        ("Open {0} now", "Öffnen Sie jetzt {0}"),
+        ("Open {name} now", "Öffnen Sie jetzt {Name}"),
+        ("Press <b>OK</b>", "Drücken Sie OK"),
+    ]
+    report = CleaningReport()
+    strict = CleaningSettings(same_numbers=True, same_placeholders=True)
+    assert list(Cleaner(strict, None).clean(pairs, report)) == [pairs[0], pairs[1], pairs[3]]
+    assert (report.dropped["numbers"], report.dropped["placeholders"]) == (1, 2)
+    assert clean(pairs)[1] == {}
+
+
+def test_a_held_out_sentence_is_recognised_by_its_words() -> None:
+    kept, dropped = clean(
+        [("we drove 10 km on Sunday", "x y z")], held_out=("we drove 10\u00a0km on Sunday",)
+    )
+    assert (kept, dropped) == ([], {"held_out": 1})

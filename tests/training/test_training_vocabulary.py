@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import transformers
 
-from kster.training.vocabulary import Vocabulary, learn
+from kster.training.vocabulary import TYPOGRAPHY, Vocabulary, learn
 
 TEXTS = ["the red house, 1999", "m² ½ … ™ ☕ 日本", "über-grün", "a", "<unk> </s> <pad>"]
 
@@ -38,7 +38,7 @@ def test_any_text_survives_the_round_trip(vocabulary: Vocabulary) -> None:
 
 
 def test_lookalikes_become_one(vocabulary: Vocabulary) -> None:
-    variants = ["über fin AB", "u\u0308ber ﬁn ＡＢ", "über\u00a0fin\u200b AB"]
+    variants = ["über fin AB", "u\u0308ber ﬁn ＡＢ", "über\u2003fin\u200b AB"]
     first, *others = rows(*vocabulary.encode(variants, 1, threads=1))
     assert all(other == first for other in others)
 
@@ -63,3 +63,19 @@ def test_saved_and_loaded_is_the_same(vocabulary: Vocabulary, tmp_path: Path) ->
 def test_a_checkpoint_s_own_vocabulary_is_used_as_its_tokenizer_does(tiny_marian: Path) -> None:
     ours, theirs = Vocabulary.load(tiny_marian), transformers.MarianTokenizer.from_pretrained(tiny_marian)
     assert rows(*ours.encode(TEXTS[:4], 0, threads=1)) == theirs(TEXTS[:4]).input_ids
+
+
+def test_printers_signs_and_non_breaking_spaces_are_pieces_however_rare(vocabulary: Vocabulary) -> None:
+    text = "„10\u00a0km“ – »so’s« …"
+    (ids,) = rows(*vocabulary.encode([text], 0, threads=1))
+    assert vocabulary.decode(ids, 0) == text
+    assert set(TYPOGRAPHY) <= vocabulary.ids.keys()
+
+
+def test_a_piece_is_spelled_with_the_longest_pieces_and_with_bytes(vocabulary: Vocabulary) -> None:
+    longest = max((piece for piece in vocabulary.ids if piece.isalpha()), key=len)
+    assert len(longest) > 1
+    assert vocabulary.spelling(longest) == [vocabulary.ids[longest]]
+    spelled = vocabulary.spelling(f"{longest}東")
+    names = {number: piece for piece, number in vocabulary.ids.items()}
+    assert [names[number] for number in spelled] == [longest, "<0xE6>", "<0x9D>", "<0xB1>"]

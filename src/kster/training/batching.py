@@ -39,14 +39,16 @@ def plan_epoch(
     chunk_pairs: int,
     seed: int,
     epoch: int,
+    used: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """The batches of one epoch, each an array of pair numbers.
 
     lengths: tokens of every pair's (source, target), both (n,).
     repeats: (number of pairs, weight) of each corpus, in the order of the arrays.
+    used: (n,) which pairs may be drawn; None: all.
     """
     random = np.random.default_rng([seed, epoch])
-    pairs = _draw(repeats, random)
+    pairs = _draw(repeats, random, used)
     random.shuffle(pairs)
     rounded = [round_up(side) for side in lengths]
     batches: list[np.ndarray] = []
@@ -63,15 +65,19 @@ def round_up(lengths: Any) -> Any:
     return -(-lengths // _MULTIPLE) * _MULTIPLE
 
 
-def _draw(repeats: Sequence[tuple[int, float]], random: np.random.Generator) -> np.ndarray:
+def _draw(
+    repeats: Sequence[tuple[int, float]], random: np.random.Generator, used: np.ndarray | None
+) -> np.ndarray:
     """Pair numbers of an epoch: each corpus ⌊weight⌋ times, and a random part of it for the rest."""
     parts, first = [], 0
     for count, weight in repeats:
         numbers = np.arange(first, first + count)
+        if used is not None:
+            numbers = numbers[used[first : first + count]]
         whole, rest = int(weight), weight - int(weight)
         parts += [numbers] * whole
         if rest:
-            parts.append(random.choice(numbers, round(rest * count), replace=False))
+            parts.append(random.choice(numbers, round(rest * len(numbers)), replace=False))
         first += count
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 

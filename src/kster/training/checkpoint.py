@@ -78,6 +78,27 @@ def load_init(
     return config, network.state_dict(), network.final_logits_bias[0].clone()
 
 
+def with_vocabulary(
+    config: transformers.MarianConfig,
+    state: dict[str, Tensor],
+    bias: Tensor,
+    old: Vocabulary,
+    new: Vocabulary,
+) -> tuple[transformers.MarianConfig, dict[str, Tensor], Tensor]:
+    """The same network for another vocabulary: a piece that both have keeps its embedding, a new one gets the
+    mean of those that the old vocabulary spells it with."""
+    pieces = sorted(new.ids, key=new.ids.__getitem__)
+    spelled = [[old.ids[piece]] if piece in old.ids else old.spelling(piece) for piece in pieces]
+
+    def carried(rows: Tensor) -> Tensor:  # (V, …) → (V', …)
+        return torch.stack([rows[torch.tensor(ids)].mean(dim=0) for ids in spelled])
+
+    config.vocab_size = config.decoder_vocab_size = new.size
+    config.pad_token_id = config.decoder_start_token_id = new.pad_id
+    config.eos_token_id = new.eos_id
+    return config, {**state, "model.shared.weight": carried(state["model.shared.weight"])}, carried(bias)
+
+
 def languages_of(path: Path) -> tuple[str, str] | None:
     """(from, into) of a checkpoint, if its tokenizer says."""
     try:

@@ -9,22 +9,46 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kster.text.placeholders import are_kept
 from kster.training.settings import CleaningSettings
 
 # What a reader does not see: control characters, zero-width signs, the byte order mark.
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 )
+# White space but for the two that printers set on purpose: 10 km, « oui ».
+_SPACES = re.compile("[^\\S\u00a0\u202f]+")
 _RATIO_SLACK = 15  # characters added to both sides, so that short pairs may differ more
 _HELD_OUT_WORDS = 5  # shorter sentences ("Thank you.") occur everywhere and give no test away
-RULES = ("too_short", "too_long", "ratio", "copied", "language", "held_out", "duplicate", "too_many_tokens")
+RULES = (
+    "too_short",
+    "too_long",
+    "ratio",
+    "copied",
+    "numbers",
+    "placeholders",
+    "language",
+    "held_out",
+    "duplicate",
+    "too_many_tokens",
+)
 _MARGIN = 4.0  # nats by which a line must look like the other language to be left out
 
 
 def normalise(text: str) -> str:
-    """NFC, without invisible characters, white space collapsed."""
+    """NFC, without invisible characters, white space collapsed; non-breaking spaces stay."""
     text = unicodedata.normalize("NFC", text)
-    return " ".join(_INVISIBLE.sub("", text.replace("\t", " ")).split())
+    return _SPACES.sub(" ", _INVISIBLE.sub("", text.replace("\t", " "))).strip()
+
+
+def _plain(text: str) -> str:
+    """As `normalise`, with every space alike: a test is given away by its words."""
+    return " ".join(normalise(text).split())
+
+
+def _digits(text: str) -> str:
+    """The digits of a text, sorted: 3.5 and 3,5 have the same ones, and so have 1 May and May 1."""
+    return "".join(sorted(filter(str.isdecimal, text)))
 
 
 class LanguageProfile:
@@ -62,11 +86,13 @@ class CleaningReport:
 
     read: int = 0
     kept: int = 0
+    augmented: int = 0  # pairs made of others; they count as kept
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
 
     def as_text(self) -> str:
         reasons = ", ".join(f"{rule} {count:,}" for rule, count in self.dropped.items() if count)
-        return f"{self.read:,} pairs read, {self.kept:,} kept" + (
+        made = f", {self.augmented:,} of them made of others" if self.augmented else ""
+        return f"{self.read:,} pairs read, {self.kept:,} kept{made}" + (
             f" (left out: {reasons})" if reasons else ""
         )
 
@@ -79,7 +105,7 @@ class Cleaner:
     ) -> None:
         self.settings = settings
         self.profile = profile
-        self.held_out = {text for text in map(normalise, held_out) if len(text.split()) >= _HELD_OUT_WORDS}
+        self.held_out = {text for text in map(_plain, held_out) if len(text.split()) >= _HELD_OUT_WORDS}
         self._seen: set[int] = set()  # 64-bit hashes of pairs: a corpus of any size fits
 
     def clean(self, pairs: Iterable[tuple[str, str]], report: CleaningReport) -> Iterator[tuple[str, str]]:
@@ -105,9 +131,13 @@ class Cleaner:
             return "ratio"
         if source.casefold() == target.casefold() and len(source.split()) > limits.max_copied_words:
             return "copied"
+        if limits.same_numbers and _digits(source) != _digits(target):
+            return "numbers"
+        if limits.same_placeholders and not are_kept(source, target):
+            return "placeholders"
         if self.profile is not None and self.profile.is_mixed_up(source, target):
             return "language"
-        if source in self.held_out or target in self.held_out:
+        if _plain(source) in self.held_out or _plain(target) in self.held_out:
             return "held_out"
         if limits.duplicates:
             key = hash((source, target))

@@ -61,12 +61,14 @@ class Trainer:
         bias: Tensor | None,
         train: DeviceCorpus,
         repeats: list[tuple[int, float]],
+        used: np.ndarray | None,
         workers: Workers,
         progress: Progress,
         facts: dict[str, Any],
     ) -> None:
         self.settings, self.network, self.state, self.bias = settings, network, state, bias
-        self.train, self.repeats, self.workers, self.progress = train, repeats, workers, progress
+        self.train, self.repeats, self.used = train, repeats, used
+        self.workers, self.progress = workers, progress
         self.facts = facts
         self.position = Position()
         self.target_tokens = 0
@@ -109,6 +111,7 @@ class Trainer:
                 chunk_pairs=training.chunk_pairs,
                 seed=self.settings.seed,
                 epoch=self.position.epoch,
+                used=self.used,
             )
             if not plan:
                 raise KsterError("the corpora's weights leave no training pair")

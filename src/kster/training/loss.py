@@ -31,6 +31,22 @@ def smoothed_cross_entropy(
     return result
 
 
+@torch.no_grad()
+def token_losses(
+    states: Tensor, positions: Tensor, embeddings: Tensor, bias: Tensor | None, labels: Tensor
+) -> Tensor:
+    """Negative log-likelihood of every target token, (N,) float32; arguments as above."""
+    hidden = states.flatten(0, 1).index_select(0, positions)  # (N, d)
+    losses = []
+    for start in range(0, len(hidden), _CHUNK_ROWS):
+        logits = hidden[start : start + _CHUNK_ROWS] @ embeddings.T  # (r, V)
+        if bias is not None:
+            logits += bias
+        gold = labels[start : start + _CHUNK_ROWS]
+        losses.append(torch.nn.functional.cross_entropy(logits.float(), gold, reduction="none"))
+    return torch.cat(losses)
+
+
 class _SmoothedCrossEntropy(torch.autograd.Function):
     """With p = softmax(h Eᵀ + b), the gradient by the logits is p − (1 − ε) onehot(label) − ε / V.
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from kster.errors import KsterError
+from kster.training.augmentation import Augmenter
 from kster.training.cleaning import Cleaner, CleaningReport, LanguageProfile, normalise
 from kster.training.corpus import read_lines, read_parallel
 from kster.training.prepared import FORMAT, MANIFEST, SIDES, PreparedData
@@ -112,13 +113,26 @@ def _clean_all(
     for number, (pairs, report) in enumerate(zip(_raw(settings), reports, strict=True)):
         paths = (scratch / f"{number}.source", scratch / f"{number}.target")
         with paths[0].open("w", encoding="utf-8") as source, paths[1].open("w", encoding="utf-8") as target:
-            for left, right in cleaner.clean(pairs, report):
+            for left, right in _augmented(cleaner.clean(pairs, report), report, settings, number):
                 source.write(left + "\n")
                 target.write(right + "\n")
         texts.append(paths)
         log(f"{settings.corpora[number].label}: {report.read:,} pairs read")
     _check_some_left(reports)
     return texts
+
+
+def _augmented(
+    pairs: Iterator[tuple[str, str]], report: CleaningReport, settings: TrainSettings, seed: int
+) -> Iterator[tuple[str, str]]:
+    """The pairs, and after some of them another one made of it."""
+    augmenter = Augmenter((settings.source_lang, settings.target_lang), seed)
+    for pair in pairs:
+        yield pair
+        if augmenter.dice.random() < settings.augmentation.share and (made := augmenter.changed(pair)):
+            report.kept += 1
+            report.augmented += 1
+            yield made
 
 
 def _raw(settings: TrainSettings) -> list[Iterator[tuple[str, str]]]:

@@ -15,15 +15,25 @@ from torch import Tensor
 
 from kster.training.batching import DeviceCorpus
 from kster.training.bleu import dev_bleu, find_sacrebleu
-from kster.training.checkpoint import build, check_init, export_directory, languages_of, load_init, new_config
+from kster.training.checkpoint import (
+    build,
+    check_init,
+    export_directory,
+    languages_of,
+    load_init,
+    new_config,
+    with_vocabulary,
+)
 from kster.training.distributed import Workers
 from kster.training.loop import Position, Trainer, dev_loss, fast_attention, readable
 from kster.training.network import Layout, Network, initialise
 from kster.training.prepare import prepare, require_files
 from kster.training.prepared import PreparedData
 from kster.training.progress import Progress
+from kster.training.scoring import kept
 from kster.training.settings import TrainSettings, expand, load_settings
 from kster.training.state import TrainingState, checkpoints, load_checkpoint
+from kster.training.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -148,7 +158,16 @@ class _Run:
         ]
         facts = {"prepared": prepared.manifest["hash"], "settings": _deciding(settings)}
         self.trainer = Trainer(
-            settings, self.network, self.state, bias, train, repeats, workers, progress, dict(facts)
+            settings,
+            self.network,
+            self.state,
+            bias,
+            train,
+            repeats,
+            kept(settings, prepared.corpus_sizes),
+            workers,
+            progress,
+            dict(facts),
         )
         self.scores: bool | None = None  # not yet known
         self._resume(facts)
@@ -160,7 +179,10 @@ class _Run:
     ) -> tuple[transformers.MarianConfig, dict[str, Tensor] | None, Tensor | None]:
         if self.settings.init is None:
             return new_config(self.settings.network, self.settings.training, self.vocabulary), None, None
-        config, state, bias = load_init(expand(self.settings.init, "init"), self.settings.training)
+        path = expand(self.settings.init, "init")
+        config, state, bias = load_init(path, self.settings.training)
+        if self.settings.vocabulary.transplant:
+            config, state, bias = with_vocabulary(config, state, bias, Vocabulary.load(path), self.vocabulary)
         return config, state, bias if bias.any() else None
 
     def _precision(self) -> torch.dtype:
@@ -285,6 +307,7 @@ def _deciding(settings: TrainSettings) -> dict[str, Any]:
         "training": training,
         "network": asdict(settings.network) if settings.init is None else settings.init,
         "weights": [corpus.weight for corpus in settings.corpora],
+        "keep": [corpus.keep for corpus in settings.corpora],
         "direction": settings.direction,
         "seed": settings.seed,
     }

@@ -33,6 +33,9 @@ class CorpusSettings:
     target: str
     name: str | None = None  # used in reports; the source path when absent
     weight: float = 1.0  # how often each pair is seen per epoch; 0.5 draws a new half every epoch
+    keep: float = (
+        1.0  # the share of its pairs that are trained on, the best by the scores of `kster.training.scoring`
+    )
     reverse: bool = False  # the files are given the other way round
 
     @property
@@ -55,6 +58,8 @@ class CleaningSettings:
     max_tokens: int = 200  # after tokenisation, end of sentence included
     max_copied_words: int = 3  # a target equal to its source is kept up to this many words (names, codes)
     language_identity: bool = True
+    same_numbers: bool = False  # both sides have the same digits, in whatever order
+    same_placeholders: bool = False  # and the same placeholders and tags
     duplicates: bool = True
     held_out: tuple[str, ...] = ()  # text files whose sentences must not be trained on (tests)
 
@@ -66,6 +71,14 @@ class VocabularySettings:
     size: int = 16000  # end of sentence, unknown, 256 bytes and padding included
     sample: int = 2_000_000  # lines it is learned from, both languages together
     reuse: str | None = None  # a directory with source.spm, target.spm and vocab.json
+    transplant: bool = False  # with `init`: learn a new one, and carry the embeddings over to it
+
+
+@dataclass(frozen=True)
+class AugmentationSettings:
+    """Pairs made of other pairs, with something in them that must be copied (`augmentation.py`)."""
+
+    share: float = 0.0  # of the pairs of each corpus
 
 
 @dataclass(frozen=True)
@@ -150,6 +163,7 @@ class TrainSettings:
     seed: int = 1
     device: str = "auto"
     cleaning: CleaningSettings = field(default_factory=CleaningSettings)
+    augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     training: OptimisationSettings = field(default_factory=OptimisationSettings)
@@ -172,8 +186,9 @@ class TrainSettings:
 
     @property
     def vocabulary_directory(self) -> Path | None:
-        """Where the vocabulary is taken from; None: it is learned. Fine-tuning keeps the model's own."""
-        given = self.vocabulary.reuse or self.init
+        """Where the vocabulary is taken from; None: it is learned. Fine-tuning keeps the model's own, unless
+        it is to be transplanted."""
+        given = self.vocabulary.reuse or (None if self.vocabulary.transplant else self.init)
         return expand(given, "vocabulary.reuse" if self.vocabulary.reuse else "init") if given else None
 
     def preparation(self) -> dict[str, Any]:
@@ -184,6 +199,7 @@ class TrainSettings:
             "corpora": [list(corpus.sides) for corpus in self.corpora],
             "dev": list(self.dev.sides),
             "cleaning": json.loads(json.dumps(asdict(self.cleaning))),
+            "augmentation": asdict(self.augmentation),
             "vocabulary": vocabulary_identity(self.vocabulary_directory) or asdict(self.vocabulary),
         }
 

@@ -20,6 +20,7 @@ RANGES: dict[str, tuple[float, float]] = {  # both ends included
     "cleaning.max_length_ratio": (1, math.inf),
     "cleaning.max_tokens": (2, MANY),  # a word and the end of the sentence
     "cleaning.max_copied_words": (0, MANY),
+    "augmentation.share": (0, 1),
     "vocabulary.size": (300, 65535),
     "vocabulary.sample": (2, MANY),
     "network.encoder_layers": (1, 1000),
@@ -77,6 +78,9 @@ def _contradictions(settings: TrainSettings) -> dict[str, str | bool]:
         "vocabulary.reuse": settings.init is not None
         and settings.vocabulary.reuse is not None
         and "`init` brings its own vocabulary; leave this key out",
+        "vocabulary.transplant": settings.vocabulary.transplant
+        and settings.init is None
+        and "needs `init`, a model whose embeddings are carried over",
         "training.batch_tokens": training.batch_tokens < cleaning.max_tokens
         and f"must hold the longest sentence (cleaning.max_tokens = {cleaning.max_tokens})",
         "training.betas": (len(training.betas) != 2 and "expects two numbers")
@@ -96,6 +100,9 @@ def _contradictions(settings: TrainSettings) -> dict[str, str | bool]:
         if not getattr(settings, name).strip():
             problems[name] = "must not be empty"
     for i, corpus in enumerate(settings.corpora):
+        problems[f"corpora.{i}.keep"] = (
+            not 0 < corpus.keep <= 1 and f"is {corpus.keep:g}; must be above 0 and at most 1"
+        )
         problems[f"corpora.{i}.weight"] = (
             not 0 <= corpus.weight <= HIGHEST_WEIGHT
             and f"is {corpus.weight:g}; must be from 0 to {HIGHEST_WEIGHT:g}"

@@ -12,6 +12,7 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from kster.errors import KsterError
 
 FILES = ("source.spm", "target.spm", "vocab.json")
 _PAD = "<pad>"
+# Printers' signs that a text must not lose, however rare; the last two are non-breaking spaces.
+TYPOGRAPHY = "„“”‚‘’»«›‹–—…•·×±°€£§©®™²³½¼¾→←↑↓✓\u00a0\u202f"
 
 
 @dataclass
@@ -65,6 +68,19 @@ class Vocabulary:
         flat = np.fromiter((token for piece in pieces for token in piece), np.int64, int(inside.sum()))
         tokens[inside] = self._tables[side][flat]
         return tokens, lengths
+
+    def spelling(self, piece: str) -> list[int]:
+        """Ids that spell a piece of another vocabulary, as long ones as there are; bytes where none fit."""
+        found: list[int] = []
+        while piece:
+            end = next((n for n in range(len(piece), 0, -1) if piece[:n] in self.ids), 0)
+            if end:
+                found.append(self.ids[piece[:end]])
+            else:
+                end = 1
+                found += [self.ids.get(f"<0x{byte:02X}>", self.ids["<unk>"]) for byte in piece[0].encode()]
+            piece = piece[end:]
+        return found
 
     def decode(self, ids: Iterable[int], side: int) -> str:
         """Text of token ids; end of sentence and padding are left out."""
@@ -131,12 +147,13 @@ def learn(texts: Iterable[str], size: int, *, threads: int = 1) -> Vocabulary:
         rules.flush()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(texts),
+                sentence_iterator=chain([" ".join(TYPOGRAPHY)], texts),  # what is required must occur
                 model_writer=model,
                 model_type="bpe",
                 vocab_size=size - 1,  # padding is appended
                 byte_fallback=True,
                 character_coverage=0.9998,  # rarer characters are spelled in bytes
+                required_chars=TYPOGRAPHY,
                 split_digits=True,  # numbers are copied digit by digit, not memorised
                 normalization_rule_tsv=rules.name,
                 eos_id=0,
@@ -165,14 +182,16 @@ def from_joint_model(spm: bytes) -> Vocabulary:
 def normalisation_rules() -> list[str]:
     """SentencePiece rules that unify what looks the same, and nothing else.
 
-    NFC, every kind of space as a space, no invisible characters, ligatures and full-width letters as plain
-    ones. Unlike NFKC it keeps ², ½, … and ™, which a customer's text must not lose.
+    NFC, every kind of space but the non-breaking ones as a space, no invisible characters, ligatures and
+    full-width letters as plain ones. Unlike NFKC it keeps ², ½, … and ™, which no text must lose.
     """
     rules: dict[str, str] = {}
     for code in range(1, sys.maxunicode + 1):
         character = chr(code)
         category = unicodedata.category(character)
         if category in ("Cn", "Co", "Cs"):
+            continue
+        if character in TYPOGRAPHY:
             continue
         if category in ("Zs", "Zl", "Zp") or character in "\t\n\r":
             rules[character] = " "
