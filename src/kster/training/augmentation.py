@@ -15,9 +15,9 @@ Pair = tuple[str, str]
 
 # Opening and closing quotation marks by language, the usual ones first.
 QUOTES = {
-    "de": ("„“", "»«", "‚‘"),
-    "fr": (("«\u00a0", "\u00a0»"), "“”"),
-    "en": ("“”", "‘’"),
+    "de": (("„", "“"), ("»", "«"), ("‚", "‘")),
+    "fr": (("«\u00a0", "\u00a0»"), ("“", "”")),
+    "en": (("“", "”"), ("‘", "’")),
 }
 _listed = str.split
 _NAMES = _listed("name count user file title date path url size id key value folder page group version")
@@ -160,7 +160,7 @@ class Augmenter:
         return source, target
 
     def _printed(self, text: str, language: str) -> str:
-        choices = QUOTES.get(language, ("“”",))
+        choices = QUOTES.get(language, (("“", "”"),))
         opening, closing = choices[0] if self.dice.random() < 0.7 else self.dice.choice(choices)
         text = re.sub(r'"([^"]+)"', lambda quoted: f"{opening}{quoted[1]}{closing}", text)
         text = text.replace("...", "…").replace(" - ", " – ")

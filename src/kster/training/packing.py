@@ -83,7 +83,7 @@ def _compressor(file: IO[bytes], compress: bool) -> Iterator[IO[bytes]]:
         yield file
         return
     with lzma.open(file, "wb", filters=[_TOKENS]) as stream:
-        yield stream  # type: ignore[misc]
+        yield stream
 
 
 def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
