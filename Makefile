@@ -12,7 +12,7 @@ SERVED_MEMORIES := kster-data/ombravella kster-data/ombravella-de-en
 # As the command line does by itself: threads that wait sleep, so that other programs on the machine do no harm.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: install demo serve test test-slow test-gpu lint format docs clean
+.PHONY: install demo serve test test-slow test-gpu test-wheel lint format docs clean
 
 install: $(STAMP)
 
@@ -46,6 +46,10 @@ test-slow: install
 
 test-gpu: install
 	$(BIN)/python -m pytest -m gpu
+
+# The wheel, installed into an empty environment.
+test-wheel: install
+	tests/release/smoke.sh
 
 lint: install
 	$(BIN)/python -m ruff check .
