@@ -1,10 +1,8 @@
-"""Files given to a server, and files of which every piece comes back in capitals."""
+"""Files given to a server."""
 
 from __future__ import annotations
 
 from running import RunningServer
-
-from kster.documents.kinds import open_document
 
 
 def translate_file(server: RunningServer, name: str, content: bytes, source: str = "en") -> bytes:
@@ -17,8 +15,3 @@ def translate_file(server: RunningServer, name: str, content: bytes, source: str
     fetched = server.http.get(url)
     assert fetched.status_code == 200, fetched.text
     return fetched.content
-
-
-def capitals(name: str, content: bytes) -> bytes:
-    document = open_document(name, content, "en", "de")
-    return document.with_translations([piece.upper() for piece in document.pieces])

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
-
 from kster.errors import KsterError
-from kster.formats.encoding import detect_encoding
+from kster.formats.encoding import BYTE_ORDER_MARKS, detect_encoding
 
 HEAD = 65_536  # bytes, by which an encoding is told
-_MARKS = {  # UTF-32 first: its little-endian mark begins with UTF-16's
-    codecs.BOM_UTF32_LE: "utf-32-le",
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-}
 
 
-class FileText:
+class EncodedText:
     """`text` is without the byte order mark; declared: the encoding the file claims to be in."""
 
     def __init__(self, data: bytes, declared: str | None = None) -> None:
-        self._mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-        self._codec = _MARKS.get(self._mark) or detect_encoding(data[:HEAD], declared)
+        self._mark, self._codec = next(
+            ((mark, codec) for mark, codec in BYTE_ORDER_MARKS if data.startswith(mark)),
+            (b"", ""),
+        )
+        self._codec = self._codec or detect_encoding(data[:HEAD], declared)
         try:
             self.text = data[len(self._mark) :].decode(self._codec)
         except UnicodeDecodeError as error:

@@ -1,168 +1,266 @@
-"""Translating HTML: text is translated, markup stays as it was."""
+"""HTML: text is translated, markup stays as it was, byte for byte.
+
+The page is read tag by tag rather than into a tree, since a tree is written in another way than it was read.
+A text goes from one tag that ends a paragraph to the next; tags that may stand in a sentence are codes in it.
+Template syntax (`{{ }}`, `{% %}`, `<?php ?>`, `<% %>`) is markup, too.
+"""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from kster.errors import KsterError
-from kster.text.inline import (
-    InlineText,
-    Token,
-    again,
-    first_round,
+from kster.documents.document import (
+    Counter,
+    Half,
+    Places,
+    Text,
+    TextDocument,
+    Unit,
+    Write,
+    coded,
+    has_prose,
     is_prose,
-    put_all,
-    storable,
-    tokens_of,
-    write_back,
+    plain,
+    require_size,
 )
+from kster.documents.encoded_text import HEAD, EncodedText
+from kster.errors import KsterError
+from kster.formats.encoding import detect_encoding
 from kster.text.languages import match_rank
 
-if TYPE_CHECKING:
-    from lxml.html import HtmlElement
-
 UNTOUCHED = {"script", "style", "code", "pre", "textarea", "svg", "math", "template", "kbd", "samp", "var"}
-INLINE = {"a", "abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "img", "ins"}
+INLINE = {"a", "abbr", "b", "bdi", "bdo", "big", "br", "cite", "del", "dfn", "em", "font", "i", "img", "ins"}
 INLINE |= {"label", "mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u"}
-INLINE |= {"code", "svg", "math", "kbd", "samp", "var"}
-ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
-_DOCUMENT = re.compile(
-    r"^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
-    r"(?:(?P<doctype><!doctype[^>]*>)|<(?:html|head|body)[\s>])",
-    re.I | re.S,
-)
-_SPACE = re.compile(r"[ \t\r\n\f]+")  # what a browser shows as one space
+INLINE |= {"code", "svg", "math", "kbd", "samp", "var", "wbr", "input", "button", "acronym", "data", "output"}
+EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+RAW = {"script", "style"}  # until their end tag, nothing is a tag
+ATTRIBUTES = {"alt", "title", "placeholder", "aria-label", "aria-description", "summary"}
+METAS = {"description", "og:title", "og:description", "og:site_name", "og:image:alt", "twitter:title"}
+METAS |= {"twitter:description", "twitter:image:alt", "application-name", "apple-mobile-web-app-title"}
+
+_MARKUP = re.compile(r"<!--|<!|<\?|<%|\{\{|\{%|\{#|</?[A-Za-z]")
+_ENDS = {"<!--": "-->", "<!": ">", "<?": "?>", "<%": "%>", "{{": "}}", "{%": "%}", "{#": "#}"}
+_TAG_END = re.compile(r"""(?:[^"'<>]|"[^"]*"|'[^']*'|<(?=[?%])[^>]*>)*+>""")
+_NAME = re.compile(r"</?([A-Za-z][^\s/>]*)")
+_ATTRIBUTE = re.compile(r"""\s([^\s=<>/"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>=`]+)))?""")
+_SPACES = " \t\r\n\f"
+_SPACE = re.compile(f"[{_SPACES}]+")  # what a browser shows as one space
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """Markup from start to end. name: of an element, else empty; text: none of markup."""
+
+    start: int
+    end: int
+    name: str = ""
+    is_end: bool = False
+    is_text: bool = False
 
 
 class HtmlText:
-    """The translatable pieces of an HTML text, in the order they are read.
+    """The texts of a page, or of a piece of one, that are to be translated.
 
-    A piece is a text up to the next tag that ends a paragraph; what may stand in a sentence (`inline_text`)
-    stays in it. `translate` attributes and elements whose content is no prose are respected.
+    Not those in elements whose content is no prose, and not where the page says so (`translate="no"`).
     """
 
-    def __init__(self, html: str) -> None:
-        import lxml.etree
-        import lxml.html
-
-        document = _DOCUMENT.match(html)
-        self._whole = document is not None
-        self._doctype = storable(document["doctype"] or "") or None if document is not None else None
-        try:
-            if self._whole:
-                self._root = lxml.html.document_fromstring(html.encode("utf-8"), parser=_parser())
-            else:
-                self._root = lxml.html.fragment_fromstring(html, create_parent="div", parser=_parser())
-        except (lxml.etree.LxmlError, ValueError) as error:
-            raise KsterError(f"the HTML cannot be read: {error}") from None
-        self._look(self._root)
+    def __init__(self, text: str, source: str = "", target: str = "") -> None:
+        require_size(len(text))
+        self.places = Places(text)
+        self._text = text
+        self._languages = source, target
+        self._look(list(_tags(text)))
 
     @property
-    def pieces(self) -> list[str]:
-        attributes = [_SPACE.sub(" ", element.get(name).strip()) for element, name in self._attributes]
-        return [*attributes, *(piece for text in self._texts for piece in first_round(text))]
+    def units(self) -> Sequence[Unit]:
+        return self.places.units
 
-    def again(self, translations: list[str]) -> list[str]:
-        """What else has to be translated, now that `pieces` are."""
-        return again(self._texts, translations[len(self._attributes) :])
+    def written(self, translations: Sequence[Text]) -> str:
+        return self.places.written(translations)
 
-    def declare(self, source: str, target: str) -> None:
-        """Make a document say that it is UTF-8, and in the target language if it says it is in the source."""
-        import lxml.etree
+    # -------------------------------------------------------------------------------------------------
 
-        if not self._whole:
+    def _look(self, tags: list[_Tag]) -> None:
+        ends = _ends_of_elements(tags)
+        sentence: list[str | Half] = []
+        begin = at = 0
+        while at < len(tags):
+            tag, last = tags[at], tags[at]
+            if at in ends and (tag.name in UNTOUCHED or self._is_marked_untouched(tag)):
+                at = ends[at]
+                last = tags[at]
+            if tag.is_text:
+                sentence.append(self._text[tag.start : tag.end])
+            elif tag.name in INLINE or not tag.name:
+                sentence.append(_half(tag, last))
+            else:
+                self._note_sentence(sentence, begin, tag.start)
+                sentence, begin = [], last.end
+            if last is tag:
+                self._note_attributes(tag)
+            at += 1
+        self._note_sentence(sentence, begin, len(self._text))
+
+    def _is_marked_untouched(self, tag: _Tag) -> bool:
+        if "translate" not in self._text[tag.start : tag.end]:
+            return False
+        values = {name: value for name, value, _ in self._attributes(tag)}
+        return values.get("translate", "").lower() == "no" or "notranslate" in values.get("class", "").split()
+
+    def _note_sentence(self, pieces: list[str | Half], start: int, end: int) -> None:
+        """Note the text between two tags that end paragraphs, without the white space around it."""
+        decoded = [html.unescape(piece) if isinstance(piece, str) else piece for piece in pieces]
+        if not has_prose(decoded):
             return
-        if (own := self._root.get("lang")) and match_rank(source, own):
-            self._root.set("lang", target)
-        metas: list[Any] = list(self._root.iter("meta"))
-        for meta in metas:
-            if meta.get("charset") or (meta.get("http-equiv") or "").lower() == "content-type":
-                meta.drop_tree()
-        head = self._root.find("head")
-        if head is None:
-            head = lxml.etree.Element("head")
-            self._root.insert(0, head)
-        head.insert(0, lxml.etree.Element("meta", charset="utf-8"))
-        self._look(self._root)
+        pieces, start, end = _trimmed(pieces, start, end)
+        texts = coded([_shown(piece) for piece in pieces])
 
-    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> str:
-        """The HTML with its pieces replaced; more: the translations of `again`."""
-        import lxml.html
+        def write(translations: Sequence[Text]) -> str:
+            return "".join(self.places.markup(text, escape) for text in translations)
 
-        for (element, name), translation in zip(self._attributes, translations, strict=False):
-            element.set(name, storable(translation))
-        put_all(self._texts, translations[len(self._attributes) :], more)
-        if self._whole:
-            return lxml.html.tostring(
-                self._root, encoding="unicode", doctype=self._doctype, include_meta_content_type=True
-            )
-        inner = [_escaped(self._root.text or "")]
-        inner += [lxml.html.tostring(child, encoding="unicode") for child in self._root]
-        return "".join(inner)
+        hard_space = "&nbsp;" in self._text[start:end]
 
-    def _look(self, root: HtmlElement) -> None:
-        """Note every text worth translating."""
-        self._attributes: list[tuple[Any, str]] = []
-        self._texts: list[InlineText] = []
-        stack: list[Any] = [root]  # instead of recursion: pages nest deeper than Python does
-        while stack:
-            node = stack.pop()
-            if not isinstance(node.tag, str) or node.tag in UNTOUCHED or _is_marked_untouched(node):
-                continue
-            for inner in (node, *(each for child in node if _is_inline(child) for each in child.iter("*"))):
-                if not _is_kept(inner, node):
-                    self._attributes += [(inner, name) for name in ATTRIBUTES if is_prose(inner.get(name))]
-            before, run = None, []
-            for child in node:
-                if _is_inline(child):
-                    run.append(child)
-                else:
-                    self._note(node, before, run)
-                    before, run = child, []
-            self._note(node, before, run)
-            stack += [child for child in reversed(node) if not _is_inline(child)]
+        def escape(text: str) -> str:
+            text = html.escape(text, quote=False)
+            return text.replace("\xa0", "&nbsp;") if hard_space else text
 
-    def _note(self, parent: Any, before: Any, run: list[Any]) -> None:
-        tokens: list[Token] = [(parent.text if before is None else before.tail) or ""]
-        for element in run:
-            tokens += [*tokens_of(element, _is_whole), element.tail or ""]
-        tokens = [storable(token) if isinstance(token, str) else token for token in tokens]
-        if any(isinstance(token, str) and is_prose(token) for token in tokens):
-            self._texts.append(InlineText(tokens, partial(write_back, parent, before, run)))
+        self.places.add(start, end, texts, write, f"character {start:,}")
+
+    def _note_attributes(self, tag: _Tag) -> None:
+        if tag.is_end or not tag.name:
+            return
+        found = list(self._attributes(tag))
+        values = {name: value for name, value, _ in found}
+        for name, value, (start, end) in found:
+            if name == "lang" and tag.name == "html":
+                source, target = self._languages
+                if target and match_rank(source, value):
+                    self.places.change(start, end, target)
+            elif _is_text(tag.name, name, values) and is_prose(html.unescape(value)):
+                text = _SPACE.sub(" ", html.unescape(value).strip())
+                quote = self._text[start - 1]
+                self.places.add(start, end, [[text]], _attribute_writer(quote), f"{tag.name} {name}")
+
+    def _attributes(self, tag: _Tag) -> Iterator[tuple[str, str, tuple[int, int]]]:
+        """Names, values as written and where they stand."""
+        for found in _ATTRIBUTE.finditer(self._text, tag.start, tag.end):
+            group = next((n for n in (2, 3, 4) if found[n] is not None), None)
+            if group is not None:
+                yield found[1].lower(), found[group], found.span(group)
 
 
-def _is_kept(node: Any, within: Any) -> bool:
-    """Whether an element, or one around it, is not to be touched."""
-    around = (node, *node.iterancestors())
-    inner = around[: around.index(within)] if node is not within else ()
-    return any(each.tag in UNTOUCHED or _is_marked_untouched(each) for each in inner)
+def open_html(data: bytes, source: str, target: str) -> TextDocument:
+    file = _decoded(data)
+    page = HtmlText(file.text, source, target)
+    return TextDocument(file, page.places, errors="xmlcharrefreplace")
 
 
-def _parser() -> Any:
-    import lxml.html
-
-    return lxml.html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
-
-
-def _is_marked_untouched(node: HtmlElement) -> bool:
-    return node.get("translate", "yes").lower() == "no" or "notranslate" in node.get("class", "").split()
-
-
-def _is_whole(node: Any) -> bool:
-    return node.tag in UNTOUCHED or node.tag == "img" or _is_marked_untouched(node)
+def _decoded(data: bytes) -> EncodedText:
+    """UTF-8 wherever it is; otherwise what the page declares."""
+    try:
+        return EncodedText(data)
+    except KsterError:
+        declared = re.search(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", data[:4096], re.I)
+        if declared is None:
+            raise
+        encoding = detect_encoding(data[:HEAD], declared[1].decode())
+        return EncodedText(data, "cp1252" if encoding == "iso8859-1" else encoding)  # as browsers take it
 
 
-def _is_inline(node: Any) -> bool:
-    """Whether a sentence goes on through this element."""
-    if not isinstance(node.tag, str) or node.tag not in INLINE:
+def _tags(text: str) -> Iterator[_Tag]:
+    """Texts and pieces of markup, from the beginning to the end. What is never closed is text."""
+    counter = Counter("tags")
+    missing: set[str] = set()  # ends that do not come any more
+    at = done = 0
+    while found := _MARKUP.search(text, at):
+        start, name = found.start(), ""
+        ending = _ENDS.get(found[0])
+        if ending is not None:
+            end = text.find(ending, found.end()) if ending not in missing else -1
+            if end < 0:
+                missing.add(ending)
+            end = end + len(ending) if end >= 0 else -1
+        else:
+            close = _TAG_END.match(text, found.end())
+            end = close.end() if close else -1
+            named = _NAME.match(text, start)
+            name = named[1].lower() if named else ""
+        if end < 0:
+            at = found.end()
+            continue
+        counter.add()
+        if start > done:
+            yield _Tag(done, start, is_text=True)
+        yield _Tag(start, end, name, is_end=found[0].startswith("</"))
+        at = done = end
+        if name in RAW and not found[0].startswith("</"):
+            raw_end = re.compile(rf"</{name}", re.I).search(text, at)
+            at = raw_end.start() if raw_end else len(text)
+    if done < len(text):
+        yield _Tag(done, len(text), is_text=True)
+
+
+def _ends_of_elements(tags: list[_Tag]) -> dict[int, int]:
+    """Which end tag belongs to which start tag."""
+    ends: dict[int, int] = {}
+    around: dict[str, list[int]] = {}
+    for i, tag in enumerate(tags):
+        if tag.is_end and around.get(tag.name):
+            ends[around[tag.name].pop()] = i
+        elif tag.name and not tag.is_end:
+            around.setdefault(tag.name, []).append(i)
+    return ends
+
+
+def _half(tag: _Tag, last: _Tag) -> Half:
+    span = tag.start, last.end
+    if last is not tag or not tag.name or tag.name in EMPTY:
+        return Half(span, breaks=tag.name == "br")
+    return Half(span, "close" if tag.is_end else "open", tag.name)
+
+
+def _trimmed(pieces: list[str | Half], start: int, end: int) -> tuple[list[str | Half], int, int]:
+    """Without the white space at both ends, which stays where it is."""
+    inner = list(pieces)
+    while isinstance(first := inner[0], str):
+        bare = first.lstrip(_SPACES)
+        start += len(first) - len(bare)
+        inner[:1] = [bare] if bare else []
+        if bare:
+            break
+    while isinstance(last := inner[-1], str):
+        bare = last.rstrip(_SPACES)
+        end -= len(last) - len(bare)
+        inner[-1:] = [bare] if bare else []
+        if bare:
+            break
+    return inner, start, end
+
+
+def _shown(piece: str | Half) -> str | Half:
+    return html.unescape(_SPACE.sub(" ", piece)) if isinstance(piece, str) else piece
+
+
+def _is_text(element: str, name: str, values: dict[str, str]) -> bool:
+    """Whether an attribute is read by people."""
+    if values.get("translate", "").lower() == "no" or "notranslate" in values.get("class", "").split():
         return False
-    return _is_whole(node) or all(
-        isinstance(inner.tag, str) and inner.tag in INLINE for inner in node.iterdescendants()
-    )
+    if element == "meta":
+        return name == "content" and (values.get("name") or values.get("property") or "").lower() in METAS
+    if element == "input" and name == "value":
+        return values.get("type", "").lower() in ("submit", "button", "reset")
+    return name in ATTRIBUTES
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _attribute_writer(quote: str) -> Write:
+    quotes = {'"': "&quot;", "'": "&#39;"}
+    escaped = {quote: quotes[quote]} if quote in quotes else quotes | {" ": "&#32;"}
+
+    def write(texts: Sequence[Text]) -> str:
+        text = html.escape(plain(texts[0]), quote=False)
+        return "".join(escaped.get(character, character) for character in text)
+
+    return write

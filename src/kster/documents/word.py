@@ -1,80 +1,95 @@
-"""Word documents to be translated: text is replaced, and pictures, links, fields and layout stay."""
+"""Word documents to be translated: the text of paragraphs is replaced, and every other byte of XML stays."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from xml.parsers import expat
 
+from kster.documents.document import Counter, Text, Unit
 from kster.documents.word_paragraphs import Paragraph
-from kster.documents.word_runs import W
+from kster.documents.xml_places import Element, XmlText
 from kster.errors import KsterError
-from kster.text.inline import again, first_round, put_all
 
-MAX_UNPACKED = 200_000_000  # bytes a .docx may unpack to
+MOST_UNPACKED = 400_000_000  # bytes of all files in a .docx, of which pictures are most
+MOST_FILES = 10_000
+_CONTENT_TYPES = "[Content_Types].xml"
+_BODIES = ("document.main+xml", "document.macroEnabled.main+xml", "template.main+xml")
+_KINDS = (*_BODIES, "header+xml", "footer+xml", "footnotes+xml", "endnotes+xml")
 
 
-class DocxDocument:
-    """A paragraph is a piece, or each part of it between tabs and line breaks."""
+class WordDocument:
+    """The body with its tables and text boxes, headers, footers and notes. A paragraph is a unit."""
+
+    declared_source: str | None = None
 
     def __init__(self, data: bytes, source: str, target: str) -> None:
+        self._data = data
+        self._parts: dict[str, XmlText] = {}
+        counter = Counter()
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as packed:
-                if sum(item.file_size for item in packed.infolist()) > MAX_UNPACKED:
-                    raise KsterError(f"it unpacks to more than {MAX_UNPACKED:,} bytes")
-            self._document = _open(data)
-            self._paragraphs = [Paragraph(element) for element in list(_paragraphs(self._document))]
-        except KsterError:
-            raise
-        except Exception as error:  # python-docx and zipfile have no common one
-            raise KsterError(f"not a Word document ({type(error).__name__})") from None
-        self._texts = [text for paragraph in self._paragraphs for text in paragraph.texts]
+                _require_size(packed)
+                for name in _parts_with_text(packed):
+                    self._parts[name] = part = XmlText(packed.read(name), counter)
+                    part.read("", ("p",), lambda element, part=part: _look(part, element))  # type: ignore[misc]
+        except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError, expat.ExpatError):
+            raise KsterError("not a Word document") from None
 
     @property
-    def pieces(self) -> list[str]:
-        return [piece for text in self._texts for piece in first_round(text)]
+    def units(self) -> Sequence[Unit]:
+        return [unit for part in self._parts.values() for unit in part.places.units]
 
-    def again(self, translations: list[str]) -> list[str]:
-        return again(self._texts, translations)
-
-    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
-        put_all(self._texts, translations, more)
-        for paragraph in self._paragraphs:
-            paragraph.write()
+    def written(self, translations: Sequence[Text]) -> bytes:
+        new: dict[str, bytes] = {}
+        at = 0
+        for name, part in self._parts.items():
+            end = at + len(part.places.units)
+            new[name] = part.written(translations[at:end])
+            at = end
         out = io.BytesIO()
-        self._document.save(out)
+        with zipfile.ZipFile(io.BytesIO(self._data)) as packed, zipfile.ZipFile(out, "w") as packing:
+            if all(packed.read(name) == part for name, part in new.items()):
+                return self._data
+            for item in packed.infolist():
+                packing.writestr(item, new.get(item.filename) or packed.read(item))
         return out.getvalue()
 
 
-def _open(data: bytes) -> Any:
-    """A document whose notes can be read and changed, too: python-docx would only carry them along."""
-    import docx
-    from docx.opc.constants import CONTENT_TYPE
-    from docx.opc.part import PartFactory, XmlPart
-
-    for notes in (CONTENT_TYPE.WML_FOOTNOTES, CONTENT_TYPE.WML_ENDNOTES):
-        PartFactory.part_type_for[notes] = XmlPart
-    return docx.Document(io.BytesIO(data))
+def _require_size(packed: zipfile.ZipFile) -> None:
+    items = packed.infolist()
+    if len(items) > MOST_FILES:
+        raise KsterError(f"it has {len(items):,} files in it; at most {MOST_FILES:,} are accepted")
+    if (size := sum(item.file_size for item in items)) > MOST_UNPACKED:
+        raise KsterError(f"it unpacks to {size:,} bytes; at most {MOST_UNPACKED:,} are accepted")
 
 
-def _paragraphs(document: Any) -> Iterator[Any]:
-    """`<w:p>` of the body with its tables and text boxes, of headers, footers and notes; not of what was
-    deleted."""
-    from docx.opc.constants import RELATIONSHIP_TYPE
+def _parts_with_text(packed: zipfile.ZipFile) -> list[str]:
+    """The names of the files that have paragraphs in them, the body first."""
+    found: list[tuple[int, str]] = []
 
-    kinds = (
-        RELATIONSHIP_TYPE.HEADER,
-        RELATIONSHIP_TYPE.FOOTER,
-        RELATIONSHIP_TYPE.FOOTNOTES,
-        RELATIONSHIP_TYPE.ENDNOTES,
-    )
-    others = [
-        relation.target_part.element
-        for relation in document.part.rels.values()
-        if relation.reltype in kinds and not relation.is_external
-    ]
-    for part in (document.element.body, *others):
-        for paragraph in part.iter(f"{W}p"):
-            if next(paragraph.iterancestors(f"{W}del", f"{W}moveFrom"), None) is None:
-                yield paragraph
+    def note(_: str, attributes: dict[str, str]) -> None:
+        kind = next((i for i, k in enumerate(_KINDS) if attributes.get("ContentType", "").endswith(k)), None)
+        if kind is not None and "PartName" in attributes:
+            found.append((kind, attributes["PartName"].removeprefix("/")))
+
+    types = packed.getinfo(_CONTENT_TYPES)
+    if types.file_size > 10_000_000:
+        raise KsterError(f"its {_CONTENT_TYPES} has {types.file_size:,} bytes")
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = note
+    parser.Parse(packed.read(types), True)
+    if not found or min(found)[0] >= len(_BODIES):
+        raise KsterError("not a Word document")
+    return [name for _, name in sorted(found)]
+
+
+def _look(part: XmlText, element: Element) -> None:
+    """Note a paragraph, unless it was deleted."""
+    if element.name != "w:p" or any(around.local in ("del", "moveFrom") for around in element.around()):
+        return
+    paragraph = Paragraph(part, element)
+    if paragraph.texts:
+        where = f"paragraph {len(part.places.units) + 1}"
+        part.places.add(paragraph.start, paragraph.end, paragraph.texts, paragraph.written, where)

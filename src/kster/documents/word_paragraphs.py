@@ -1,252 +1,231 @@
-"""A paragraph of a Word document, translated: its text changes, everything else keeps its place in it."""
+"""A paragraph of a Word document as a text with codes, and written again from a translation.
+
+How words look is a code around them, like a link: "**Warning:** hot" is a code, "Warning:", its end, " hot".
+What most of a text looks like needs none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from kster.documents.word_runs import Code, Item, W, clear, items_of, new_run
-from kster.text.inline import CLOSING, OPENING, InlineText, Tag, Token, is_prose
+from kster.documents.document import Text, is_prose
+from kster.documents.word_items import Item, Look, Piece, items_of
+from kster.documents.xml_places import Element, XmlText
+from kster.formats.xml import escape_text
+from kster.text.characters import printable
+from kster.text.codes import Code, Token
 
-_XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-_NOTES = (f"{W}footnoteReference", f"{W}endnoteReference")
-_INSERTED = (f"{W}ins", f"{W}moveTo")
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Data:
+    """What a code stands for: parts of the file; look: of the words in it, if it says how they look."""
+
+    pieces: tuple[Piece, ...] = ()
+    look: Look | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Float:
+    """Marks that nobody sees, behind that share of a text's characters."""
+
+    share: float
+    pieces: tuple[Piece, ...]
 
 
 class Paragraph:
-    """`<w:p>`. Its `texts` are to be translated; `write` then puts what they became into it."""
+    """`<w:p>`. Its `texts` (one, or none) are to be translated; start, end: where that is written."""
 
-    def __init__(self, element: Any) -> None:
-        self._element = element
-        self._stretches: list[_Stretch] = []
-        around: list[Code | None] = [None]  # what a stretch begins in; None: no code
-        for _, items in groupby(items_of(element), lambda item: item.kind == "break"):
-            self._stretches.append(_Stretch(list(items), around))
-            for item in self._stretches[-1].items:
-                _step(around, item.kind, item.code)
-        self.texts = [stretch.text for stretch in self._stretches if stretch.text is not None]
-
-    def write(self) -> None:
-        if not self.texts:
+    def __init__(self, xml: XmlText, element: Element) -> None:
+        self._xml = xml
+        properties = element.child("pPr")
+        self.start = properties.end if properties is not None else element.inner
+        self.end = element.inner_end
+        self.texts: list[Text] = []
+        items = items_of(xml, element)
+        if not any(is_prose(item.text) for item in items if item.kind == "text"):
             return
-        clear(self._element)
-        homes = [self._element]  # the elements that are open
-        for stretch in self._stretches:
-            for kind, code in stretch.written():
-                if kind == "end":
-                    homes.pop()
-                    homes[-1].extend(code.closing)
-                    continue
-                homes[-1].extend(code.nodes)
-                if kind == "begin" and code.inside is None:
-                    homes.append(homes[-1])
-                elif kind == "begin":
-                    clear(code.inside)
-                    homes.append(code.inside)
+        begin, end = _inner(items)
+        self._before, self._behind = items[:begin], items[end:]
+        self._looks = _usual_looks(items)
+        inner = items[begin:end]
+        self._outer = _around(self._before)  # what the text is in
+        tokens, self._floats = _tokens(inner, self._looks, self._outer)
+        self.texts = [tokens]
 
-
-class _Stretch:
-    """What is between two breaks, or some breaks.
-
-    Its text takes on the looks of its first words, and within a code of the first words there.
-    """
-
-    def __init__(self, items: list[Item], around: Sequence[Code | None]) -> None:
-        self.items = items
-        self.text: InlineText | None = None
-        if not any(is_prose(item.text) for item in items):
-            return
-        self._begin, self._end = _ends(items)
-        self._around: list[Code | None] = list(around)
-        for item in items[: self._begin]:
-            _step(self._around, item.kind, item.code)
-        inner = items[self._begin : self._end]
-        tokens, self._floats = _tokens(inner)
-        self._source = self._done = tokens
-        self.text = InlineText(tokens, self._take, keep_lines=True)
-        begun, ended = ({item.code for item in inner if item.kind == kind} for kind in ("begin", "end"))
-        self.text.in_one &= begun == ended  # otherwise codes of two stretches might cross
-
-    def written(self) -> list[tuple[str, Code]]:
-        """Begins, ends and other codes in the order they have now."""
-        old: list[tuple[str, Code]] = [(item.kind, item.code) for item in self.items]
-        if self.text is None:
-            return old
-        looks = self._looks()
-        new: list[tuple[str, Code]] = []
-        around = list(self._around)
-        for token in _with_floats(self._spaced(_joined(self._done)), self._floats):
-            if isinstance(token, str):
-                like = looks.get(around[-1], looks[None])
-                new.append(("text", Code([_run(like, token)])))
-            else:
-                new.append((token.kind, token.element))
-                _step(around, token.kind, token.element)
-        return [*old[: self._begin], *new, *old[self._end :]]
-
-    def _spaced(self, tokens: list[Token]) -> list[Token]:
-        """With spaces between words and what is seen, unless they were together; none before a note."""
-        seen = {item.code: _is_note(item) for item in self.items if item.kind == "whole"}
-        done = list(tokens)
-        for i, tag in enumerate(tokens):
-            if not isinstance(tag, Tag) or tag.element not in seen:
+    def written(self, translations: Sequence[Text]) -> str:
+        parts = [self._piece(piece) for item in self._before for piece in item.pieces]
+        looks = [self._looks[self._outer]]
+        for token in _with_floats(translations[0], self._floats):
+            if isinstance(token, str) or isinstance(token.data, str):
+                parts.append(_run(looks[-1], escape_text(printable(str(token)))))
                 continue
-            before, behind = _beside(done, i)
-            was_before, was_behind = _beside(self._source, self._source.index(tag))
-            if before and not seen[tag.element] and _is_apart(was_before, OPENING):
-                done[i - 1] = before if _is_apart(before, OPENING) else f"{before} "
-            if behind and _is_apart(was_behind[::-1], CLOSING):
-                done[i + 1] = behind if _is_apart(behind[::-1], CLOSING) else f" {behind}"
-        return done
+            data: _Data = token.data
+            parts += [self._piece(piece) for piece in data.pieces]
+            if token.kind == "open":
+                looks.append(data.look or looks[-1])
+            elif token.kind == "close":
+                looks.pop()
+        parts += [self._piece(piece) for item in self._behind for piece in item.pieces]
+        return "".join(parts)
 
-    def _looks(self) -> dict[Code | None, Any]:
-        """The first run with words in a code; None: where there is none, or without one."""
-        looks: dict[Code | None, Any] = {}
-        around = list(self._around)
-        for item in self.items[self._begin : self._end]:
-            if item.text.strip():
-                looks.setdefault(around[-1], item.code.nodes[0])
-            _step(around, item.kind, item.code)
-        looks.setdefault(None, next(iter(looks.values())))
-        return looks
-
-    def _take(self, tokens: list[Token]) -> None:
-        self._done = tokens
+    def _piece(self, piece: Piece) -> str:
+        copied = self._xml.places.copied(piece.start, piece.end)
+        return copied if piece.look is None else f"<w:r>{piece.look.properties}{copied}</w:r>"
 
 
-def _step(around: list[Code | None], kind: str, code: Code) -> None:
-    """Go into a code, out of it, or neither."""
-    if kind == "begin":
-        around.append(code)
-    elif kind == "end":
-        around.pop()
+def _run(look: Look, text: str) -> str:
+    return f'<w:r>{look.properties}<w:t xml:space="preserve">{text}</w:t></w:r>' if text else ""
 
 
-def _ends(items: list[Item]) -> tuple[int, int]:
-    """Where the inner items begin and end: without floating marks at either end, and without codes around all
-    of them or around more than that."""
-    begun = {item.code for item in items if item.kind == "begin"}
-    ended = {item.code for item in items if item.kind == "end"}
+def _inner(items: list[Item]) -> tuple[int, int]:
+    """Where the text begins and ends: without breaks, notes and floating marks at either end, and without
+    what is around all of it."""
     begin, end = 0, len(items)
+    outer = {"break", "float"}
     while True:
         first, last = items[begin], items[end - 1]
-        if last.kind == "float" or (last.kind == "end" and last.code not in begun):
-            end -= 1
-        elif first.kind == "float" or (first.kind == "begin" and first.code not in ended):
+        if first.kind in outer or first.name == "note" or (first.kind == "text" and not first.text.strip()):
             begin += 1
-        elif first.kind == "begin" and last.kind == "end" and first.code is last.code:
+        elif last.kind in outer or last.name == "note" or (last.kind == "text" and not last.text.strip()):
+            end -= 1
+        elif first.kind == "open" and last.kind == "close" and first.name == last.name:
             begin, end = begin + 1, end - 1
         else:
             return begin, end
 
 
-_Floats = list[tuple[float, list[Tag]]]  # after which part of the text
+def _around(items: Sequence[Item]) -> object:
+    """The innermost of what these items open and do not close."""
+    around: list[object] = [None]
+    for item in items:
+        if item.kind == "open":
+            around.append(item.name)
+        elif item.kind == "close":
+            around.pop()
+    return around[-1]
 
 
-def _tokens(items: list[Item]) -> tuple[list[Token], _Floats]:
-    """What goes through the translation, and what need not: floating marks that no other code is beside."""
-    size = sum(len(item.text) for item in items)
+def _usual_looks(items: Sequence[Item]) -> dict[object, Look]:
+    """How most of the text looks that is in something, by its name; None: in nothing."""
+    counts: dict[object, Counter[str]] = {}
+    looks: dict[str, Look] = {}
+    around: list[object] = [None]
+    for item in items:
+        if item.kind == "open":
+            around.append(item.name)
+        elif item.kind == "close":
+            around.pop()
+        elif item.kind == "text" and item.text.strip():
+            looks.setdefault(item.look.key, item.look)
+            counts.setdefault(around[-1], Counter())[item.look.key] += len(item.text.strip())
+    usual = {name: looks[count.most_common(1)[0][0]] for name, count in counts.items()}
+    first = next(iter(usual.values()))
+    return {name: usual.get(name, first) for name in (None, *(i.name for i in items if i.kind == "open"))}
+
+
+def _tokens(
+    items: Sequence[Item], usual: dict[object, Look], outer: object
+) -> tuple[list[Token], list[_Float]]:
+    """The text, with codes around words that do not look as usual, and what floats in it."""
     tokens: list[Token] = []
-    floats: _Floats = []
-    beside: list[Item] = []  # codes since the last text
+    floats: list[_Float] = []
+    around = [outer]
+    special: tuple[Look, object] | None = None  # the look that is open, and the pair of its codes
+    size = sum(len(item.text) for item in items if item.kind == "text") or 1
     read = 0
-    spoken = (item for item in items if item.kind != "text" or item.text)
-    for is_text, some in groupby(spoken, lambda item: item.kind == "text"):
-        group = list(some)
-        if not is_text:
-            tags = [_tag(item) for item in group]
-            if all(item.kind == "float" for item in group):
-                floats.append((read / size, tags))
+
+    def end_look() -> None:
+        nonlocal special
+        if special is not None:
+            space = ""
+            if isinstance(last := tokens[-1], str):  # a space belongs to the words behind it
+                tokens[-1] = last.rstrip()
+                space = last[len(last.rstrip()) :]
+            tokens.append(Code("close", _Data(), special[1]))
+            if space:
+                tokens.append(space)
+            special = None
+
+    for item in _with_floats_joined(items):
+        if item.kind == "float":
+            floats.append(_Float(read / size, item.pieces))
+        elif item.kind == "text":
+            read += len(item.text)
+            plain, own = usual[around[-1]], special[0] if special else usual[around[-1]]
+            if item.look.key != own.key and item.text.strip():
+                is_word = any(map(str.isalnum, item.text))
+                if is_word or item.look.key == plain.key:
+                    end_look()
+                if is_word and item.look.key != plain.key:
+                    special = item.look, object()
+                    tokens.append(Code("open", _Data(look=item.look), special[1]))
+            _append(tokens, item.text)
+        elif item.kind == "alone":
+            tokens.append(Code("alone", _Data(item.pieces)))
+        else:
+            end_look()
+            if item.kind == "break":
+                tokens.append(Code("alone", _Data(item.pieces), breaks=True))
+            elif item.kind == "open":
+                around.append(item.name)
+                tokens.append(Code("open", _Data(item.pieces, usual[item.name]), item.name))
             else:
-                tokens += tags
-                beside += group
-            continue
-        text = "".join(item.text for item in group)
-        read += len(text)
-        last = len(tokens) - len(beside) - 1  # the text before
-        if beside and last >= 0 and (rest := _rest_of_word(str(tokens[last]), beside, text)):
-            tokens[last] = str(tokens[last]) + rest
-            text = text[len(rest) :]
-        if not beside and tokens:
-            tokens[-1] = str(tokens[-1]) + text
-        elif text:
-            tokens.append(text)
-            beside = []
+                around.pop()
+                tokens.append(Code("close", _Data(item.pieces), item.name))
+    end_look()
     return tokens, floats
 
 
-def _tag(item: Item) -> Tag:
-    return Tag(item.code, item.kind if item.kind == "begin" or item.kind == "end" else "whole")
+def _with_floats_joined(items: Sequence[Item]) -> Iterator[Item]:
+    """With floating marks right before a code as a part of it: a deletion goes with what replaced it."""
+    waiting: list[Item] = []
+    for item in items:
+        if item.kind == "float":
+            waiting.append(item)
+        elif waiting and item.kind in ("open", "alone", "break"):
+            pieces = tuple(piece for own in waiting for piece in own.pieces)
+            yield replace(item, pieces=pieces + item.pieces)
+            waiting = []
+        else:
+            yield from waiting
+            yield item
+            waiting = []
+    yield from waiting
 
 
-def _is_note(item: Item) -> bool:
-    return any(node.find(name) is not None for node in item.code.nodes for name in _NOTES)
+def _append(tokens: list[Token], text: str) -> None:
+    if tokens and isinstance(last := tokens[-1], str):
+        tokens[-1] = last + text
+    elif text:
+        tokens.append(text)
 
 
-def _beside(tokens: list[Token], i: int) -> tuple[str, str]:
-    """The texts on both sides, empty where there is none."""
-    before, behind = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
-    return before if isinstance(before, str) else "", behind if isinstance(behind, str) else ""
-
-
-def _is_apart(text: str, ends: str) -> bool:
-    """Whether a text ends where a word could follow."""
-    return not text or text[-1].isspace() or text[-1] in ends
-
-
-def _rest_of_word(before: str, codes: Sequence[Item], after: str) -> str:
-    """What to move before codes within a word, as in `colo<ins>u</ins>r`, so that it is translated whole."""
-
-    def is_letter(character: str) -> bool:  # of a script with words: Chinese has no spaces
-        return character.isdigit() or character.lower() != character.upper()
-
-    if any(item.kind == "whole" for item in codes) or not before or not is_letter(before[-1]):
-        return ""
-    end = next((i for i, character in enumerate(after) if not is_letter(character)), len(after))
-    inserted = [item.code.nodes[0].tag in _INSERTED for item in codes if item.kind == "begin"]
-    return after[:end] if end < len(after) or all(inserted) else ""  # a link never loses its text
-
-
-def _joined(tokens: list[Token]) -> list[Token]:
-    """With neighbouring texts as one, and no space behind what has come before a full stop."""
-    done: list[Token] = []
-    for token in tokens:
-        if isinstance(token, str) and done and isinstance(done[-1], str):
-            before = "" if done[-1] == " " and token[:1] in tuple(".,;:!?)") else done[-1]
-            done[-1] = before + token
-        elif token:
-            done.append(token)
-    return done
-
-
-def _with_floats(tokens: list[Token], floats: _Floats) -> list[Token]:
+def _with_floats(text: Text, floats: Sequence[_Float]) -> list[Token]:
     """With the floating marks after about as much text as they were, between words."""
-    size = sum(len(token) for token in tokens if isinstance(token, str))
-    waiting = [(round(part * size), tags) for part, tags in reversed(floats)]
+    size = sum(len(token) for token in text if isinstance(token, str))
+    waiting = [(round(own.share * size), own.pieces) for own in reversed(floats)]
     done: list[Token] = []
     read = 0
-    for token in tokens:
+    for token in text:
         if not isinstance(token, str):
             done.append(token)
             continue
         written = 0
         while waiting and waiting[-1][0] <= read + len(token):
-            place, tags = waiting.pop()
-            place = max(place - read, written)
-            before, behind = token.rfind(" ", written, place + 1), token.find(" ", place)
-            before, behind = max(before, written), behind if behind >= 0 else len(token)
-            gap = before if place - before < behind - place else behind
-            done += [token[written:gap], *tags]
+            place, pieces = waiting.pop()
+            gap = _nearest_gap(token, written, max(place - read, written))
+            done += [token[written:gap], Code("alone", _Data(pieces))]
             written = gap
         done.append(token[written:])
         read += len(token)
-    return [token for token in done if token]
+    rest = [Code("alone", _Data(pieces)) for _, pieces in reversed(waiting)]
+    return [token for token in [*done, *rest] if token != ""]
 
 
-def _run(like: Any, text: str) -> Any:
-    run = new_run(like)
-    element = run.makeelement(f"{W}t", {_XML_SPACE: "preserve"})
-    element.text = text
-    run.append(element)
-    return run
+def _nearest_gap(text: str, written: int, place: int) -> int:
+    """The space, or the end of the text, that is nearest to a place."""
+    before, behind = max(text.rfind(" ", written, place + 1), written), text.find(" ", place)
+    behind = behind if behind >= 0 else len(text)
+    return before if place - before < behind - place else behind

@@ -5,58 +5,43 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
-from kster.documents.xml_places import Element, XmlText, both_tags, with_attributes
+from kster.documents.document import Half, Text, Unit, coded, has_prose
+from kster.documents.xml_places import Element, XmlText, both_tags, content_of, with_attributes
 from kster.errors import KsterError
 from kster.formats.language_picker import best_two
-from kster.text.inline import (
-    InlineText,
-    Token,
-    again,
-    content_of,
-    first_round,
-    is_prose,
-    put_all,
-)
+from kster.formats.xliff import FINISHED, UNTRANSLATED
+from kster.formats.xml import CODES
 from kster.text.languages import AUTO, match_rank, may_be
 
-# Elements whose text is some program's code rather than prose.
-CODE = {"ph", "bpt", "ept", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
-UNTRANSLATED = {"new", "needs-translation", "needs-l10n", "initial"}  # so that a target may be a mere copy
-FINISHED = {"translated", "reviewed", "signed-off", "final"}  # whatever the target is
 MAX_LISTED = 20  # languages named in an error
 _NAMESPACES = re.compile(r"""\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"]*"|'[^']*')""")
+_OPENING, _CLOSING = {"bpt", "bx", "sc"}, {"ept", "ex", "ec"}
 
 
 class _XmlDocument(ABC):
     """Its children `_look` at units and `_fill` what is missing."""
 
     root = ""
-    units: tuple[str, ...] = ()
+    looked_at: tuple[str, ...] = ()
 
     def __init__(self, data: bytes, source: str, target: str) -> None:
         self._source, self._target = source, target
-        self._texts: list[InlineText] = []
         self._fits = False  # whether any unit is in the languages
         self._found: set[str] = set()  # languages
         self.declared_source: str | None = None
         self._xml = XmlText(data)
-        self._xml.read(self.root, self.units, self._look)
+        self._xml.read(self.root, self.looked_at, self._look)
         if self._found and not self._fits:
             found = ", ".join(sorted(self._found)[:MAX_LISTED])
             raise KsterError(f"no unit can be translated {source} → {target}; languages found: {found}")
 
     @property
-    def pieces(self) -> list[str]:
-        return [piece for text in self._texts for piece in first_round(text)]
+    def units(self) -> Sequence[Unit]:
+        return self._xml.places.units
 
-    def again(self, translations: list[str]) -> list[str]:
-        return again(self._texts, translations)
-
-    def with_translations(self, translations: list[str], more: Sequence[str] = ()) -> bytes:
-        put_all(self._texts, translations, more)
-        return self._xml.written()
+    def written(self, translations: Sequence[Text]) -> bytes:
+        return self._xml.written(translations)
 
     @abstractmethod
     def _look(self, unit: Element) -> None:
@@ -68,10 +53,12 @@ class _XmlDocument(ABC):
         """Put an element with this start tag and the source's translation into a place."""
         begin, end = both_tags(tag)
 
-        def put(tokens: list[Token]) -> None:
-            self._xml.replace(*place, before + begin + self._xml.markup(tokens) + end + after)
+        def write(texts: Sequence[Text]) -> str:
+            inside = "".join(self._xml.places.markup(text, self._xml.escape) for text in texts)
+            return before + begin + inside + end + after
 
-        self._texts.append(InlineText(list(content_of(source, _is_whole)), put, keep_lines=True))
+        where = next((name for e in source.around() if (name := e.get("id") or e.get("tuid"))), "")
+        self._xml.places.add(*place, coded(_content(source)), write, where, fills=True)
 
     def _tag_like(self, element: Element, local: str) -> str:
         """The start tag of a new element beside another."""
@@ -83,13 +70,13 @@ class XliffDocument(_XmlDocument):
     """XLIFF 1.2 and 2.x: units without a translation get one, marked as a machine's."""
 
     root = "xliff"
-    units = ("trans-unit", "segment")
+    looked_at = ("trans-unit", "segment")
 
     def _look(self, unit: Element) -> None:
         source, target = unit.child("source"), unit.child("target")
         if not self._is_in_these_languages(unit, target) or unit.inherited("translate") == "no":
             return
-        if source is None or not _has_prose(source) or self._is_done(unit, source, target):
+        if source is None or not has_prose(_content(source)) or self._is_done(unit, source, target):
             return
         self._declare(unit)
         # Until somebody has looked at it, it is not for a memory to learn from.
@@ -97,7 +84,7 @@ class XliffDocument(_XmlDocument):
         if unit.local == "trans-unit":
             marks = {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}
         else:
-            self._set(unit, {"state": "initial", "subState": "kster:machine"})
+            self._xml.set(unit, {"state": "initial", "subState": "kster:machine"})
         if target is not None:
             tag = with_attributes(self._xml.start_tag(target), marks)
             self._fill(source, (target.start, target.end), tag)
@@ -131,20 +118,20 @@ class XliffDocument(_XmlDocument):
         for element in unit.around():
             for own, name in (("source-language", "target-language"), ("srcLang", "trgLang")):
                 if element.get(own) and not element.get(name):
-                    self._set(element, {name: self._target})
-
-    def _set(self, element: Element, attributes: dict[str, str]) -> None:
-        tag = with_attributes(self._xml.start_tag(element), attributes)
-        self._xml.replace(element.start, element.inner, tag)
+                    self._xml.set(element, {name: self._target})
 
 
 class TmxDocument(_XmlDocument):
     """TMX: units without a translation get one."""
 
     root = "tmx"
-    units = ("tu",)
+    looked_at = ("tu", "header")
+    _declared: str | None = None  # the source language, by the header
 
     def _look(self, unit: Element) -> None:
+        if unit.local == "header":
+            self._declared = unit.get("srclang")
+            return
         wanted = self._source_of(unit)
         variants = [child for child in unit if child.local == "tuv"]
         codes = [variant.get("xml:lang") or variant.get("lang") or "" for variant in variants]
@@ -156,7 +143,7 @@ class TmxDocument(_XmlDocument):
         both = best_two(ranks, [match_rank(self._target, code) if code else 0 for code in codes])
         own = variants[both[0] if both else ranks.index(max(ranks))]
         source = own.child("seg")
-        if source is None or not _has_prose(source):
+        if source is None or not has_prose(_content(source)):
             return
         if both is None:
             self._add_variant(own, source, variants[-1].end)
@@ -178,8 +165,7 @@ class TmxDocument(_XmlDocument):
 
     def _source_of(self, unit: Element) -> str:
         """The language to translate from."""
-        header = list(unit.around())[-1].child("header")
-        declared = unit.get("srclang") or (header.get("srclang") if header is not None else None)
+        declared = unit.get("srclang") or self._declared
         if declared and declared != "*all*":
             self.declared_source = self.declared_source or declared
         if self._source != AUTO:
@@ -189,12 +175,20 @@ class TmxDocument(_XmlDocument):
         return self.declared_source
 
 
-def _has_prose(element: Element) -> bool:
-    return any(isinstance(token, str) and is_prose(token) for token in content_of(element, _is_whole))
+def _content(element: Element) -> list[str | Half]:
+    """Texts and codes; elements that stand for the two ends of something are its ends."""
+    pieces: list[str | Half] = []
+    ends = {e.start: e for e in element if e.local in _OPENING | _CLOSING}
+    for piece in content_of(element, _is_whole):
+        if isinstance(piece, Half) and (end := ends.get(piece.span[0])) is not None:
+            number = end.get("startRef") or end.get("i") or end.get("rid") or end.get("id")
+            piece = Half(piece.span, "open" if end.local in _OPENING else "close", number)
+        pieces.append(piece)
+    return pieces
 
 
-def _is_whole(node: Any) -> bool:
+def _is_whole(node: Element) -> bool:
     """Whether an element is not to be looked into: code, comments, and what says so."""
-    if not node.name or node.local in CODE:
+    if not node.name or node.local in CODES or node.local == "cp":
         return True
     return node.get("translate") == "no" or node.get("mtype") == "protected"

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from kster.documents.encoded_text import FileText
+from kster.documents.document import Counter, Half, Places, Text, require_size
+from kster.documents.encoded_text import EncodedText
 from kster.errors import KsterError
 from kster.formats.xml import declared_encoding, escape_attribute, escape_text
-from kster.text.inline import Token
 
-DEEPEST = 256  # elements in elements
 _TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^"'>])*>""")
 _ATTRIBUTE = re.compile(r"""\s([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
@@ -32,12 +31,22 @@ class Element:
     inner: int
     inner_end: int = 0
     end: int = 0
-    text: str = ""
-    tail: str = ""
     children: list[Element] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    tails: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Element]:
         return iter(self.children)
+
+    @property
+    def text(self) -> str:
+        """What comes before the first child."""
+        return "".join(self.texts)
+
+    @property
+    def tail(self) -> str:
+        """What comes behind its end."""
+        return "".join(self.tails)
 
     @property
     def local(self) -> str:
@@ -66,64 +75,63 @@ class Element:
 
 
 class XmlText:
-    """An XML file with elements to be looked at (`read`) and changes to be made."""
+    """An XML file: elements to be looked at (`read`), and places for translations in its UTF-8 bytes."""
 
-    def __init__(self, data: bytes) -> None:
-        self._file = FileText(data, declared_encoding(data))
-        self._utf8 = self._file.text.encode("utf-8", "surrogatepass")
-        self._changes: dict[tuple[int, int], str] = {}
+    def __init__(self, data: bytes, counter: Counter | None = None) -> None:
+        require_size(len(data))
+        self._file = EncodedText(data, declared_encoding(data))
+        self.places = Places(self._file.text.encode("utf-8", "surrogatepass"))
+        self._counter = counter or Counter()
+        self._attributes: dict[Element, dict[str, str]] = {}
 
     def read(self, root: str, units: Sequence[str], look: Callable[[Element], None]) -> None:
         """Call `look` with each element of these names, whose content is forgotten then."""
-        reader = _Reader(self._utf8, root, units, look)
+        reader = _Reader(self.places.content, root, units, look, self._counter)
         try:
-            reader.parser.Parse(self._utf8, True)
+            reader.parser.Parse(self.places.content, True)
         except expat.ExpatError as error:
             what = expat.ErrorString(error.code)
             raise KsterError(f"line {error.lineno}: not well-formed XML: {what}") from None
+        for element, values in self._attributes.items():
+            self.places.change(element.start, element.inner, with_attributes(self.start_tag(element), values))
+
+    def set(self, element: Element, values: dict[str, str]) -> None:
+        """Give an element attributes, or other values for those it has."""
+        self._attributes.setdefault(element, {}).update(values)
 
     def start_tag(self, element: Element) -> str:
-        return self._between(element.start, element.inner)
+        return self.between(element.start, element.inner)
 
     def content(self, element: Element) -> str:
         """What is in an element, tags and all."""
-        return self._between(element.inner, element.inner_end)
+        return self.between(element.inner, element.inner_end)
 
     def space_before(self, element: Element) -> str:
-        before = self._between(max(0, element.start - 200), element.start)
+        before = self.between(max(0, element.start - 200), element.start)
         return before[len(before.rstrip()) :]
 
-    def markup(self, tokens: Sequence[Token]) -> str:
-        """Texts and tags of this file as they are written."""
-        return "".join(self._written(token) for token in tokens)
+    def between(self, start: int, end: int) -> str:
+        return self.places.content[start:end].decode("utf-8", "ignore")
 
-    def replace(self, start: int, end: int, text: str) -> None:
-        self._changes[start, end] = text
+    def escape(self, text: str) -> str:
+        """A text as this file writes it, line ends and all."""
+        return escape_text(text).replace("\n", self._file.line_end)
 
-    def written(self) -> bytes:
-        """The file with its changes."""
-        parts: list[bytes] = []
-        done = 0
-        for (start, end), text in sorted(self._changes.items()):
-            parts += [self._utf8[done:start], text.encode("utf-8")]
-            done = end
-        parts.append(self._utf8[done:])
-        return self._file.encode(b"".join(parts).decode("utf-8"), "xmlcharrefreplace")
+    def written(self, translations: Sequence[Text]) -> bytes:
+        return self._file.encode(self.places.written(translations), "xmlcharrefreplace")
 
-    def _between(self, start: int, end: int) -> str:
-        return self._utf8[start:end].decode("utf-8", "ignore")
 
-    def _written(self, token: Token) -> str:
-        if isinstance(token, str):
-            return escape_text(token).replace("\n", self._file.line_end)
-        element: Element = token.element
-        match token.kind:
-            case "begin":
-                return self._between(element.start, element.inner)
-            case "end":
-                return self._between(element.inner_end, element.end)
-            case "whole":
-                return self._between(element.start, element.end)
+def content_of(element: Element, is_whole: Callable[[Element], bool]) -> Iterator[str | Half]:
+    """What is in an element, in the order it is read."""
+    yield element.text
+    for child in element:
+        if child.end == child.inner or is_whole(child):
+            yield Half((child.start, child.end))
+        else:
+            yield Half((child.start, child.inner), "open", child)
+            yield from content_of(child, is_whole)
+            yield Half((child.inner_end, child.end), "close", child)
+        yield child.tail
 
 
 def with_attributes(start_tag: str, values: dict[str, str]) -> str:
@@ -148,10 +156,18 @@ def both_tags(start_tag: str) -> tuple[str, str]:
 class _Reader:
     """Builds elements from what expat reports."""
 
-    def __init__(self, utf8: bytes, root: str, units: Sequence[str], look: Callable[[Element], None]) -> None:
+    def __init__(
+        self,
+        utf8: bytes,
+        root: str,
+        units: Sequence[str],
+        look: Callable[[Element], None],
+        counter: Counter,
+    ) -> None:
         self._utf8, self._root, self._units, self._look = utf8, root, units, look
+        self._counter = counter
         self._open: list[Element] = []
-        self._in_units = 0  # outside of them no text is worth keeping
+        self._in_units = 0  # outside of them nothing is worth keeping but what is around
         self.parser = expat.ParserCreate("utf-8")  # whatever the file declares: its text was decoded
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
@@ -168,11 +184,10 @@ class _Reader:
         assert tag is not None  # or else expat would not have reported it
         parent = self._open[-1] if self._open else None
         element = Element(name, attributes, parent, start, tag.end())
-        if parent is None and element.local != self._root:
+        if parent is None and self._root and element.local != self._root:
             raise KsterError(f"its root is <{element.local}>, not <{self._root}>")
-        if len(self._open) == DEEPEST:
-            raise KsterError(f"line {self.parser.CurrentLineNumber}: more than {DEEPEST} elements in another")
-        if parent is not None:
+        self._counter.add(len(self._open), self.parser.CurrentLineNumber)
+        if self._in_units and parent is not None:
             parent.children.append(element)
         self._open.append(element)
         self._in_units += element.local in self._units
@@ -188,19 +203,18 @@ class _Reader:
             self._in_units -= 1
             self._look(element)
             element.children = []
-            if element.parent is not None:
+            if self._in_units and element.parent is not None:
                 element.parent.children.pop()
 
     def _text(self, text: str) -> None:
         if not self._in_units:
             return
-        if self._open[-1].children:
-            self._open[-1].children[-1].tail += text
-        else:
-            self._open[-1].text += text
+        around = self._open[-1]
+        (around.children[-1].tails if around.children else around.texts).append(text)
 
     def _aside(self, ending: bytes) -> None:
         """A comment or an instruction."""
+        self._counter.add()
         if self._in_units:
             start = self.parser.CurrentByteIndex
             end = self._utf8.index(ending, start) + len(ending)

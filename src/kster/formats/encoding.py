@@ -20,13 +20,17 @@ LEAST_ZEROS = 0.005
 """Of the bytes of UTF-16: a line end in a hundred characters of Chinese. Fewer are stray zeros in something
 else, which had better be refused than read as UTF-16, where any bytes are characters."""
 
-_BOMS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+"""A mark and the codec of what follows it."""
+_WITH_MARK = {"utf-8": "utf-8-sig"} | {
+    f"utf-{n}-{order}": f"utf-{n}" for n in (16, 32) for order in ("le", "be")
+}
 # Encodings a file may declare. Python knows more codecs, some of which are not encodings of text at all.
 _DECLARABLE = re.compile(
     r"utf-?8|us-?ascii|ascii|iso-?8859-?\d{1,2}|latin-?\d|windows-?125\d|cp125\d|koi8-?[ru]"
@@ -59,15 +63,15 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def detect_encoding(head: bytes, declared: str | None = None) -> str:
-    """The codec for a file that begins with `head`.
+    """The codec for a file that begins with `head`, which takes a byte order mark away.
 
     A byte order mark decides; then the pattern of zero bytes that UTF-16 leaves in any text with spaces,
     digits or markup; then what the file declares about itself; then UTF-8. A declaration of UTF-16 in a
     file whose bytes are not UTF-16 is what remains after careless conversion, and is ignored.
     """
-    for bom, codec in _BOMS:
-        if head.startswith(bom):
-            return codec
+    for mark, codec in BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return _WITH_MARK[codec]
     even, odd = head[0::2].count(0), head[1::2].count(0)
     expected = 0.1 if _is_utf8(head) else LEAST_ZEROS
     if even + odd and even + odd >= expected * len(head):

@@ -39,17 +39,10 @@ from kster.text.languages import match_rank
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_UNFINISHED = frozenset(
-    {
-        "new",
-        "needs-translation",
-        "needs-l10n",
-        "needs-review-translation",
-        "needs-review-l10n",
-        "needs-review-adaptation",
-        "initial",
-    }
-)
+# States of a target, or of a segment: that it may be a mere copy, is to be looked at, or needs nothing more.
+UNTRANSLATED = frozenset({"new", "needs-translation", "needs-l10n", "initial"})
+_TO_REVIEW = frozenset({"needs-review-translation", "needs-review-l10n", "needs-review-adaptation"})
+FINISHED = frozenset({"translated", "reviewed", "signed-off", "final"})
 
 
 def read_xliff(
@@ -89,7 +82,7 @@ def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, m
     if target is None:
         raise UnusableUnit("untranslated")
     state = target.get("state") or (element.get("state") if local_name(element) == "segment" else None)
-    if state in _UNFINISHED and element.get("approved") != "yes":
+    if state in UNTRANSLATED | _TO_REVIEW and element.get("approved") != "yes":
         raise UnusableUnit(f"not finished (state {state})")
     return check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars, line_of(element))
 

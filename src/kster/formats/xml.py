@@ -200,7 +200,7 @@ def child(element: _Element, name: str) -> _Element | None:
 
 
 # Elements that stand for a native code, TMX and XLIFF alike: their content is the code, not text.
-_CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec"})
+CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec"})
 _PAIRED = frozenset({"g", "pc"})  # enclose text; their start and end are the codes
 
 
@@ -223,9 +223,9 @@ def _collect(element: _Element, keep: bool, pieces: list[str]) -> int:
     pieces.append(element.text or "")
     for node in element:
         name = local_name(node)
-        if name in _CODES or name in _PAIRED:
+        if name in CODES or name in _PAIRED:
             codes += 1
-        if name in _CODES:
+        if name in CODES:
             if keep:
                 pieces.append(_text_within(node) or f"<{name}{_number(node)}/>")
         elif name in _PAIRED and keep:

@@ -16,7 +16,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import FileResponse
 
-from kster.documents.kinds import declared_source, open_document
+from kster.documents.kinds import open_document
+from kster.documents.translating import PlainTexts
 from kster.errors import KsterError
 from kster.server.api.context import TheEngine
 from kster.server.api.libretranslate import is_target_already, keeping_placeholders, principal_by
@@ -64,9 +65,9 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
 def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
     """The language that a file says it is in, or else the one it seems to be in."""
     document = open_document(name, data, AUTO, target)
-    if declared := declared_source(document):
-        return declared
-    pieces = document.pieces[:DETECTED_BY]
+    if document.declared_source:
+        return document.declared_source
+    pieces = ["".join(map(str, unit.text)) for unit in document.units[:DETECTED_BY]]
     return engine.detector.best("\n".join(pieces))[0] if pieces else target
 
 
@@ -74,7 +75,8 @@ async def translate_document(
     engine: Engine, principal: Principal, served: ServedModel, name: str, data: bytes
 ) -> bytes:
     document = await asyncio.to_thread(open_document, name, data, served.source, served.target)
-    pieces = document.pieces
+    texts = PlainTexts(document.units)
+    pieces = texts.pieces
     if not pieces:
         return data
     if (size := sum(map(len, pieces))) > MAX_CHARACTERS:
@@ -93,8 +95,8 @@ async def translate_document(
         return [known[piece] for piece in pieces]
 
     first = await translations(pieces)
-    more = await translations(await asyncio.to_thread(document.again, first))
-    return await asyncio.to_thread(document.with_translations, first, more)
+    more = await translations(await asyncio.to_thread(texts.again, first))
+    return await asyncio.to_thread(document.written, texts.results(first, more))
 
 
 def portions(pieces: list[str]) -> Iterator[list[str]]:

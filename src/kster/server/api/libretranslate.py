@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 
 from kster.documents.html import HtmlText
 from kster.documents.kinds import SUFFIXES
+from kster.documents.translating import PlainTexts
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
@@ -132,12 +133,13 @@ async def translate_texts(
             for k, text, result in zip(kept, best, done, strict=True)
         ]
     documents = [HtmlText(text) for text in texts]
-    first = await _in_lists(engine, served, [document.pieces for document in documents], memories)
-    again = [document.again(done) for document, done in zip(documents, first, strict=True)]
+    plain = [PlainTexts(document.units) for document in documents]
+    first = await _in_lists(engine, served, [own.pieces for own in plain], memories)
+    again = [own.again(done) for own, done in zip(plain, first, strict=True)]
     more = await _in_lists(engine, served, again, memories)
     return [
-        (document.with_translations(done, rest), [])
-        for document, done, rest in zip(documents, first, more, strict=True)
+        (document.written(own.results(done, rest)), [])
+        for document, own, done, rest in zip(documents, plain, first, more, strict=True)
     ]
 
 

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import polib
 import pytest
-from running import RunningServer
-from translated import capitals, translate_file
 
+from documents.translated import capitals, written
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
-from tiny import ENGLISH, GERMAN
 
 HEADER = """msgid ""
 msgstr ""
@@ -62,21 +60,6 @@ msgstr ""
 msgid "finished"
 msgstr "fertig"
 """
-
-
-def test_a_catalogue_gets_what_it_lacks(server: RunningServer) -> None:
-    content = f"""{HEADER}
-msgid "{ENGLISH[0]}"
-msgstr ""
-
-msgid "{ENGLISH[2]}"
-msgid_plural "{ENGLISH[3]}"
-msgstr[0] ""
-msgstr[1] ""
-"""
-    done = polib.pofile(translate_file(server, "app.po", content.encode()).decode())
-    assert done[0].msgstr == GERMAN[0]
-    assert done[1].msgstr_plural == {0: GERMAN[2], 1: GERMAN[3]}
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
@@ -138,8 +121,7 @@ def test_each_form_is_translated_from_what_it_says(rule: str, forms: int, filled
 def test_an_encoding_that_is_declared_is_kept_while_it_has_the_characters() -> None:
     content = HEADER.replace("UTF-8", "ISO-8859-1") + '\nmsgid "käse"\nmsgstr ""\n\nmsgid "a"\nmsgstr "ü"\n'
     assert '"KÄSE"'.encode("latin-1") in capitals("app.po", content.encode("latin-1"))
-    document = open_document("app.po", content.encode("latin-1"), "en", "de")
-    done = document.with_translations(["„Käse“"]).decode("utf-8")
+    done = written("app.po", content.encode("latin-1"), ["„Käse“"]).decode("utf-8")
     assert "charset=UTF-8" in done
     assert 'msgstr "„Käse“"' in done
     assert 'msgstr "ü"' in done
@@ -163,8 +145,7 @@ def test_a_filled_template_says_its_encoding_and_language() -> None:
 
 def test_a_translation_begins_and_ends_like_its_source() -> None:
     content = HEADER + '\nmsgid "\\nname: "\nmsgid_plural "names\\n"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-    document = open_document("app.po", content.encode(), "en", "de")
-    done = polib.pofile(document.with_translations(["Name:", "Namen"]).decode())
+    done = polib.pofile(written("app.po", content.encode(), ["Name:", "Namen"]).decode())
     assert done[0].msgstr_plural == {0: "\nName: ", 1: "Namen\n"}
 
 
