@@ -105,3 +105,23 @@ def test_a_page_may_hold_what_xml_may_not() -> None:
     page = b"<html><body>a\x01<b>b</b>&#2; <code>1<!-- c --></code></body></html>"
     assert b"<b>B</b>" in capitals("a.html", page)
     assert b"<code>1<!-- c --></code>" in capitals("a.html", page)
+
+
+@pytest.mark.parametrize(
+    ("html", "pieces", "done"),
+    [
+        ("Just text & more", ["Just text & more"], "JUST TEXT &amp; MORE"),
+        ("<p> a <b>b</b>c<!-- no --> d</p>", ["a <1>b</1>c<2/> d"], "<p> A <b>B</b>C<!-- no --> D</p>"),
+        ('<i title="t">x</i>', ["t", "<1>x</1>"], '<i title="T">X</i>'),
+        ("<p>one<p>two", ["one", "two"], "<p>ONE<p>TWO"),
+        ("<pre>a</pre><kbd>b</kbd> c", ["<1/> c"], "<pre>a</pre><kbd>b</kbd> C"),
+        ("12 <br> 3", [], "12 <br> 3"),
+        ("<p>one\n   two\tthree</p>", ["one two three"], "<p>ONE TWO THREE</p>"),
+        ("a &lt;b&gt;", ["a <b>"], "A &lt;B&gt;"),
+        ("<div>" * 300 + "word", ["word"], "<div>" * 300 + "WORD"),
+        ("", [], ""),
+    ],
+)
+def test_a_piece_of_a_page_keeps_its_markup(html: str, pieces: list[str], done: str) -> None:
+    assert texts("a.html", html.encode()) == pieces
+    assert capitals("a.html", html.encode()).decode() == done

@@ -118,7 +118,7 @@ def test_an_html_file_keeps_its_markup(server: RunningServer) -> None:
 def test_a_word_document_is_translated_by_paragraph(server: RunningServer) -> None:
     document = docx.Document()
     paragraph = document.add_paragraph(ENGLISH[0][:7])
-    paragraph.add_run(ENGLISH[0][7:]).bold = True
+    paragraph.add_run(ENGLISH[0][7:])
     document.add_table(1, 1).cell(0, 0).text = ENGLISH[1]
     out = io.BytesIO()
     document.save(out)

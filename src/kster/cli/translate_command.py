@@ -36,8 +36,21 @@ if TYPE_CHECKING:
 BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
 EXPLAINED_BLOCK = 128  # explanations are a thousand times larger than their sentences
 
-DOCUMENTS = (".docx", ".html", ".htm", ".po", ".tmx", ".xlf", ".xliff")  # that the server translates
-MARKUP = frozenset([*DOCUMENTS, ".xhtml", ".xml", ".pot", ".sdlxliff", ".mqxliff", ".mxliff"])
+# What the server translates.
+DOCUMENTS: tuple[str, ...] = (
+    ".docx",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".po",
+    ".pot",
+    ".tmx",
+    ".xlf",
+    ".xliff",
+    ".md",
+)
+DOCUMENTS += (".md", ".markdown", ".json", ".arb", ".xml", ".strings", ".properties", ".srt", ".vtt")
+MARKUP = frozenset([*DOCUMENTS, ".sdlxliff", ".mqxliff", ".mxliff"])
 
 
 class Explain(StrEnum):

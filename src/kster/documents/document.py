@@ -17,6 +17,7 @@ from kster.documents.encoded_text import EncodedText
 from kster.errors import KsterError
 from kster.text.characters import printable
 from kster.text.codes import Code, Token
+from kster.text.recognition import recognise
 
 Text = Sequence[Token]
 Write = Callable[[Sequence[Text]], str]
@@ -25,6 +26,7 @@ MOST_CHARACTERS = 64_000_000
 """Of a file's text, unpacked. A book of a thousand pages is 3 million characters."""
 MOST_ELEMENTS = 1_000_000
 """Tags of a file's markup, and values of other formats: seconds of work, and memory for their places."""
+_MAY_BE_CODE = re.compile(r"[%$<>{}\[\]&@\\/]|__")
 _HARD_SPACE = re.compile(r"(\S{1,40})([\xa0\u202f])(?=(\S{1,40}))")
 DEEPEST = 256  # elements in elements, lists in lists
 
@@ -111,9 +113,7 @@ class Places(Generic[AnyStr]):
     def markup(self, text: Text, escape: Callable[[str], str]) -> str:
         """A text as it is written: strings escaped, codes as in the file, where `data` says they stand."""
         return "".join(
-            self.copied(*token.data)
-            if isinstance(token, Code) and not isinstance(token.data, str)
-            else escape(printable(str(token)))
+            self.copied(*token.data) if isinstance(token, Code) else escape(printable(token))
             for token in text
         )
 
@@ -125,7 +125,7 @@ class Places(Generic[AnyStr]):
         for place in self._places:
             before = [unit.text for unit in self.units[at : at + place.texts]]
             own = [
-                with_hard_spaces(source, text)
+                with_hard_spaces(source, _joined(text))
                 for source, text in zip(before, translations[at : at + place.texts], strict=True)
             ]
             at += place.texts
@@ -211,13 +211,29 @@ def _paired(pieces: Sequence[str | Half]) -> list[Token]:
     return tokens
 
 
+def _joined(text: Text) -> list[Token]:
+    """With what was recognised in strings as strings again, and no two of them side by side."""
+    tokens: list[Token] = []
+    for token in text:
+        if isinstance(token, Code) and not isinstance(token.data, str):
+            tokens.append(token)
+        elif tokens and isinstance(last := tokens[-1], str):
+            tokens[-1] = last + str(token)
+        elif str(token):
+            tokens.append(str(token))
+    return tokens
+
+
 def has_prose(text: Sequence[object]) -> bool:
     """Whether there is a word to translate."""
     return any(isinstance(token, str) and is_prose(token) for token in text)
 
 
 def is_prose(text: str) -> bool:
-    return any(map(str.isalpha, text))
+    """Whether there is a letter outside of placeholders, tags and addresses."""
+    if not any(map(str.isalpha, text)):
+        return False
+    return not _MAY_BE_CODE.search(text) or recognise(text).is_prose
 
 
 def plain(text: Text) -> str:
@@ -236,9 +252,9 @@ def with_hard_spaces(source: Text, translation: Text) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def require_size(characters: int) -> None:
-    if characters > MOST_CHARACTERS:
-        raise KsterError(f"{characters:,} characters of text; at most {MOST_CHARACTERS:,} are accepted")
+def require_size(characters: int, most: int = MOST_CHARACTERS) -> None:
+    if characters > most:
+        raise KsterError(f"{characters:,} characters of text; at most {most:,} are accepted")
 
 
 class Counter:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
+from kster.documents.android import AndroidDocument
+from kster.documents.apple_strings import open_strings
 from kster.documents.document import Document
 from kster.documents.html import open_html
+from kster.documents.json_strings import open_json
+from kster.documents.markdown import open_markdown
 from kster.documents.plain_text import open_text
 from kster.documents.po import open_po
+from kster.documents.properties import open_properties
+from kster.documents.subtitles import open_subtitles
 from kster.documents.word import WordDocument
 from kster.documents.xliff_tmx import TmxDocument, XliffDocument
 from kster.errors import KsterError
@@ -24,6 +30,15 @@ _OPENERS: dict[str, Callable[[bytes, str, str], Document]] = {
     ".xliff": XliffDocument,
     ".tmx": TmxDocument,
     ".docx": WordDocument,
+    ".md": open_markdown,
+    ".markdown": open_markdown,
+    ".json": open_json,
+    ".arb": open_json,
+    ".xml": AndroidDocument,
+    ".strings": open_strings,
+    ".properties": open_properties,
+    ".srt": open_subtitles,
+    ".vtt": open_subtitles,
 }
 SUFFIXES = tuple(_OPENERS)
 

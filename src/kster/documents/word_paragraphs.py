@@ -58,8 +58,8 @@ class Paragraph:
         parts = [self._piece(piece) for item in self._before for piece in item.pieces]
         looks = [self._looks[self._outer]]
         for token in _with_floats(translations[0], self._floats):
-            if isinstance(token, str) or isinstance(token.data, str):
-                parts.append(_run(looks[-1], escape_text(printable(str(token)))))
+            if isinstance(token, str):
+                parts.append(_run(looks[-1], escape_text(printable(token))))
                 continue
             data: _Data = token.data
             parts += [self._piece(piece) for piece in data.pieces]

@@ -1,0 +1,99 @@
+"""JSON files of messages: i18next and its like, Chrome's `messages.json`, Flutter's ARB.
+
+The values of a file are translated in place; which of them are messages depends on what the file is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kster.documents.document import Counter, Places, Text, TextDocument, is_prose, plain, require_size
+from kster.documents.encoded_text import EncodedText
+from kster.errors import KsterError
+from kster.text.codes import Code, Token
+from kster.text.languages import match_rank
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
+_NESTED = re.compile(r"(\$t\((?:[^()]|\([^()]*\))*\))")  # i18next's reference to another message
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _String:
+    """A string that is a value; path: the names that lead to it."""
+
+    path: Path
+    text: str
+    start: int
+    end: int
+
+
+def open_json(data: bytes, source: str, target: str) -> TextDocument:
+    file = EncodedText(data)
+    require_size(len(file.text))
+    strings = list(_strings(file.text))
+    is_message = _rule(strings)
+    in_ascii = file.text.isascii() and "\\u" in file.text
+    places = Places(file.text)
+
+    def write(texts: Sequence[Text]) -> str:
+        return json.dumps(plain(texts[0]), ensure_ascii=in_ascii)[1:-1]
+
+    for string in strings:
+        if string.path == ("@@locale",) and match_rank(source, string.text):
+            places.change(string.start, string.end, target.replace("-", "_"))
+        elif is_message(string.path) and is_prose(string.text):
+            places.add(string.start, string.end, [_tokens(string.text)], write, ".".join(string.path))
+    return TextDocument(file, places)
+
+
+def _rule(strings: list[_String]) -> Callable[[Path], bool]:
+    """Which values are messages: by what only ARB and Chrome's files have."""
+    if any(string.path == ("@@locale",) for string in strings):
+        return lambda path: len(path) == 1 and not path[0].startswith("@")
+    if strings and all(len(string.path) > 1 for string in strings):
+        named = {string.path[0] for string in strings if string.path[1:] == ("message",)}
+        if named == {string.path[0] for string in strings}:
+            return lambda path: path[1:] == ("message",)
+    return lambda path: not any(name.startswith(("@", "$")) for name in path)
+
+
+def _tokens(text: str) -> list[Token]:
+    parts = _NESTED.split(text)
+    return [Code("alone", part) if i % 2 else part for i, part in enumerate(parts) if part]
+
+
+def _strings(text: str) -> Iterator[_String]:
+    """The values of a file that are strings, in order."""
+    counter = Counter("values")
+    around: list[str | int] = []  # a name, or a number in a list, for everything that is open
+    name: str | None = None  # of an object's next value
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise KsterError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
+    except RecursionError:
+        raise KsterError("not valid JSON: it nests too deeply") from None
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign in "{[":
+            counter.add(len(around))
+            around.append("" if sign == "{" else 0)
+        elif sign in "}]":
+            around.pop()
+        elif sign == ",":
+            last = around[-1]
+            around[-1] = last + 1 if isinstance(last, int) else ""
+        elif sign != ":":
+            counter.add()
+            if around and around[-1] == "":
+                around[-1] = json.loads(sign, strict=False)
+                name = str(around[-1])
+                around[-1] = name or "\0"
+            elif token[1] is not None:
+                path = tuple(str(each) for each in around)
+                yield _String(path, json.loads(sign, strict=False), token.start(1), token.end(1))
