@@ -39,6 +39,7 @@ $(SERVED_MEMORIES): | install
 
 test: lint
 	tests/page/chromium.sh
+	tests/documents/gettext.sh
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 test-slow: install

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import polib
 import pytest
 
-from documents.translated import capitals, written
+from documents.translated import capitals, texts, written
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
-from kster.formats import Pair, read_pairs
+from kster.formats import Pair, read_pairs, write_pairs
 
 HEADER = """msgid ""
 msgstr ""
@@ -169,3 +172,77 @@ def test_a_catalogue_that_cannot_be_right_is_refused_with_the_reason(content: st
 def test_a_variant_of_the_language_will_do() -> None:
     content = HEADER.replace("Language: de", "Language: de_AT") + '\nmsgid "a"\nmsgstr ""\n'
     assert b"Language: de_AT" in capitals("app.po", content.encode())
+
+
+WRAPPED = """
+msgid ""
+"This text was broken by hand at about fifty columns,\\n"
+"as the help of command line programs often is, and\\n"
+"goes on here.\\n"
+"\\n"
+"  -v   say more\\n"
+msgstr ""
+"""
+
+
+def test_text_that_was_broken_by_hand_is_translated_as_a_paragraph_and_broken_again() -> None:
+    content = (HEADER + WRAPPED).encode()
+    assert texts("app.po", content) == [
+        "This text was broken by hand at about fifty columns, as the help of command line programs often is, "
+        "and goes on here.",
+        "-v   say more",
+    ]
+    done = polib.pofile(written("app.po", content, ["eins zwei " * 7, "-v   mehr sagen"]).decode())
+    first, second = "eins zwei " * 5, "eins zwei " * 2
+    assert done[0].msgstr == f"{first.strip()}\n{second.strip()}\n\n  -v   mehr sagen\n"
+
+
+def test_lines_that_were_meant_to_be_lines_stay_one_text() -> None:
+    content = HEADER + '\nmsgid "Yes\\nNo\\nPerhaps"\nmsgstr ""\n'
+    assert texts("app.po", content.encode()) == ["Yes\nNo\nPerhaps"]
+
+
+TEMPLATE = """msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=CHARSET\\n"
+"Language: \\n"
+"Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"
+
+msgid "%d file\\n"
+msgid_plural "%d files\\n"
+msgstr[0] ""
+msgstr[1] ""
+
+#, c-format
+msgctxt "menu"
+msgid "\\"Quit\\" %s\\tnow"
+msgstr ""
+"""
+
+
+@pytest.mark.parametrize(("language", "forms"), [("de", 2), ("pl", 3), ("ja", 1), ("ar", 6)])
+@pytest.mark.parametrize("content", [TEMPLATE, TEMPLATE.partition("\n\n")[2], HEADER + UNFINISHED + WRAPPED])
+def test_gettext_finds_no_mistake_in_a_catalogue_that_was_filled_in(
+    content: str, language: str, forms: int, tmp_path: Path
+) -> None:
+    document = open_document("a.po", content.replace("Language: de", "Language: ").encode(), "en", language)
+    done = document.written([unit.text for unit in document.units]).decode()
+    require_gettext_to_accept(done, tmp_path)
+    require_gettext_to_accept(done.replace("fuzzy", "no-wrap"), tmp_path)
+    if content == TEMPLATE:
+        assert len(polib.pofile(done)[0].msgstr_plural) == forms
+
+
+def test_gettext_finds_no_mistake_in_an_exported_memory(tmp_path: Path) -> None:
+    pairs = [Pair("a\n", "b\n"), Pair('"%s"\t\\', "„%s“\v"), Pair("a\n", "c\n"), Pair("x", "y", "menu")]
+    write_pairs(tmp_path / "a.po", pairs, "en", "de")
+    require_gettext_to_accept((tmp_path / "a.po").read_text(), tmp_path)
+
+
+def require_gettext_to_accept(content: str, directory: Path) -> None:
+    if shutil.which("msgfmt") is None and os.environ.get("CI") != "true":
+        pytest.skip("needs gettext's msgfmt")
+    (directory / "checked.po").write_text(content)
+    command = ["msgfmt", "--check", "--output-file=/dev/null", directory / "checked.po"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + content

@@ -92,9 +92,10 @@ class Places(Generic[AnyStr]):
         self.units += [Unit(tuple(text), where) for text in texts]
         self._places.append(_Place(start, end, len(texts), write, fills))
 
-    def change(self, start: int, end: int, new: str) -> None:
-        """Put something else there, whatever the translations are."""
-        self._places.append(_Place(start, end, 0, lambda _: new, True))
+    def change(self, start: int, end: int, new: str, *, before_others: bool = False) -> None:
+        """Put something else there, whatever the translations are. before_others: of what comes there."""
+        place = _Place(start, end, 0, lambda _: new, True)
+        self._places.insert(0 if before_others else len(self._places), place)
 
     def copied(self, start: int, end: int) -> str:
         """A part of the file with the changes that lie within it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
@@ -34,13 +35,18 @@ _OPENERS: dict[str, Callable[[bytes, str, str], Document]] = {
     ".markdown": open_markdown,
     ".json": open_json,
     ".arb": open_json,
-    ".xml": AndroidDocument,
+    ".xml": lambda data, source, target: _xml_kind(data)(data, source, target),
     ".strings": open_strings,
     ".properties": open_properties,
     ".srt": open_subtitles,
     ".vtt": open_subtitles,
 }
 SUFFIXES = tuple(_OPENERS)
+_XML_KINDS: dict[bytes, Callable[[bytes, str, str], Document]] = {
+    b"xliff": XliffDocument,
+    b"tmx": TmxDocument,
+    b"html": open_html,
+}
 
 
 def open_document(name: str, data: bytes, source: str, target: str) -> Document:
@@ -56,3 +62,9 @@ def open_document(name: str, data: bytes, source: str, target: str) -> Document:
         return _OPENERS[suffix](data, source, target)
     except KsterError as error:
         raise KsterError(f"{name}: {error}; nothing was translated") from error
+
+
+def _xml_kind(data: bytes) -> Callable[[bytes, str, str], Document]:
+    """What `.xml` is, by its first element: Android's resources, or another kind under this name."""
+    root = re.search(rb"<(?:\w+:)?(\w+)[\s>]", data[:10_000])
+    return _XML_KINDS.get(root[1].lower() if root else b"", AndroidDocument)

@@ -77,13 +77,16 @@ class _Catalogue(TextDocument):
         before = len(self.units)
         is_plural = "msgid_plural" in entry.fields
         for form, own in entry.forms.items():
-            if not own.text:
+            if not own.text and form and form >= forms and self._lacks_rule:  # the language has no such form
+                end = min(self._starts[own.end], len(self.file.text))
+                self.places.change(self._starts[own.start], end, "")
+            elif not own.text:
                 keyword = f"msgstr[{form}]" if is_plural else "msgstr"
-                self._fill(entry, keyword, entry.source_of(form, singular_form), own.start, own.end)
+                source = entry.source_of(form, singular_form, forms)
+                self._fill(entry, keyword, source, own.start, own.end)
         end = max(own.end for own in entry.forms.values())
         for form in range(len(entry.forms), forms if is_plural else 0):
-            source = entry.text("msgid" if form == singular_form and forms > 1 else "msgid_plural")
-            self._fill(entry, f"msgstr[{form}]", source, end, end)
+            self._fill(entry, f"msgstr[{form}]", entry.source_of(form, singular_form, forms), end, end)
         if len(self.units) > before:
             self._mark_fuzzy(entry)
 
@@ -128,7 +131,7 @@ class _Catalogue(TextDocument):
         if header is None:
             says += "Content-Transfer-Encoding: 8bit\n"
             new = self._as_lines(['msgid ""', *string_lines("msgstr", says), ""], 0, 0)
-            self.places.change(0, 0, new)
+            self.places.change(0, 0, new, before_others=True)
         elif says.strip() != self._says.strip():
             own = header.fields["msgstr"]
             new = self._as_lines(string_lines("msgstr", says), own.start, own.end)

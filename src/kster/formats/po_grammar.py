@@ -79,9 +79,13 @@ class Entry:
     def is_header(self) -> bool:
         return not self.text("msgid") and "msgctxt" not in self.fields and "msgstr" in self.fields
 
-    def source_of(self, form: int, singular_form: int) -> str:
-        """What a form says: a language with one form only says it for any number, as the plural does."""
-        is_plural = "msgid_plural" in self.fields and (form != singular_form or len(self.forms) == 1)
+    def source_of(self, form: int, singular_form: int, forms: int = 0) -> str:
+        """What a form says: a language with one form only says it for any number, as the plural does.
+
+        forms: how many the language has; by default as many as there are here.
+        """
+        only = (forms or len(self.forms)) == 1
+        is_plural = "msgid_plural" in self.fields and (form != singular_form or only)
         return self.text("msgid_plural" if is_plural else "msgid")
 
 
