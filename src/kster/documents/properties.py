@@ -24,13 +24,13 @@ def open_properties(data: bytes, source: str, target: str) -> TextDocument:
     except KsterError:
         file = EncodedText(data, "iso-8859-1")
     require_size(len(file.text))
-    in_ascii = file.text.isascii()  # others are written as \uXXXX, which every Java reads
+    in_ascii = file.text.isascii()  # then others are written as \uXXXX, which every Java reads
     places = Places(file.text)
     counter = Counter("lines")
 
     def write(texts: Sequence[Text]) -> str:
         text = plain(texts[0]).replace("\n", r"\n").strip()
-        return "".join(_escaped(c) for c in text) if in_ascii else text
+        return "".join(c if c.isascii() or (not in_ascii and file.holds(c)) else _escaped(c) for c in text)
 
     at = 0
     while at < len(file.text):
@@ -53,7 +53,5 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _escaped(character: str) -> str:
-    if character.isascii():
-        return character
     utf16 = character.encode("utf-16-be").hex().upper()
     return "".join(f"\\u{utf16[i : i + 4]}" for i in range(0, len(utf16), 4))
