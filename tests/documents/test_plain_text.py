@@ -8,7 +8,6 @@ from documents.translated import capitals, texts, written
 from kster.text.wrapping import paragraphs
 
 WRAPPED = """INSTALLING
-
 This program was written for people who wanted
 to read their mail on the train, and who were
 often without a network for many hours.

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import AnyStr, Generic, Literal, Protocol
 
 from kster.documents.encoded_text import EncodedText
@@ -27,6 +28,7 @@ MOST_CHARACTERS = 64_000_000
 MOST_ELEMENTS = 1_000_000
 """Tags of a file's markup, and values of other formats: seconds of work, and memory for their places."""
 _MAY_BE_CODE = re.compile(r"[%$<>{}\[\]&@\\/]|__")
+_MOST_HARD_SPACES = 50  # of one text
 _HARD_SPACE = re.compile(r"(\S{1,40})([\xa0\u202f])(?=(\S{1,40}))")
 DEEPEST = 256  # elements in elements, lists in lists
 
@@ -192,10 +194,7 @@ def _paired(pieces: Sequence[str | Half]) -> list[Token]:
     around: list[tuple[object, int]] = []  # what is open, and where
     for piece in pieces:
         if isinstance(piece, str):
-            if tokens and isinstance(tokens[-1], str):
-                tokens[-1] += piece
-            elif piece:
-                tokens.append(piece)
+            tokens.append(piece)
             continue
         if piece.role == "open":
             around.append((piece.name, len(tokens)))
@@ -209,20 +208,21 @@ def _paired(pieces: Sequence[str | Half]) -> list[Token]:
             tokens.append(Code("close", piece.span, pair))
             continue
         tokens.append(Code("alone", piece.span, breaks=piece.breaks))
-    return tokens
+    return merged(tokens)
 
 
 def _joined(text: Text) -> list[Token]:
     """With what was recognised in strings as strings again, and no two of them side by side."""
-    tokens: list[Token] = []
-    for token in text:
-        if isinstance(token, Code) and not isinstance(token.data, str):
-            tokens.append(token)
-        elif tokens and isinstance(last := tokens[-1], str):
-            tokens[-1] = last + str(token)
-        elif str(token):
-            tokens.append(str(token))
-    return tokens
+    return merged([str(token) if isinstance(token, str) or str(token) else token for token in text])
+
+
+def merged(tokens: Sequence[Token]) -> list[Token]:
+    """With strings that stand side by side as one, and none that is empty."""
+    done: list[Token] = []
+    for is_text, group in groupby(tokens, lambda token: isinstance(token, str)):
+        some = list(group)
+        done += ["".join(map(str, some))] if is_text else some
+    return [token for token in done if token != ""]
 
 
 def has_prose(text: Sequence[object]) -> bool:
@@ -246,7 +246,7 @@ def with_hard_spaces(source: Text, translation: Text) -> tuple[Token, ...]:
     """Spaces that forbid a line break, as in `5 kg`, between the words that had one between them."""
     found = [pair for token in source if isinstance(token, str) for pair in _HARD_SPACE.findall(token)]
     tokens = list(translation)
-    for before, space, after in found:
+    for before, space, after in found[:_MOST_HARD_SPACES]:
         for i, token in enumerate(tokens):
             if isinstance(token, str):
                 tokens[i] = token.replace(f"{before} {after}", f"{before}{space}{after}")

@@ -7,6 +7,7 @@ code, addresses, HTML, front matter and every other character stay as they are.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -48,7 +49,7 @@ class _Lines:
     prefix: str
 
     def place(self, at: int) -> int:
-        line = max(i for i, start in enumerate(self.starts) if start <= at)
+        line = bisect_right(self.starts, at) - 1
         return self.places[line] + at - self.starts[line]
 
 

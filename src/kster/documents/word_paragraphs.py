@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kster.documents.document import Text, is_prose
+from kster.documents.document import MOST_CODES, Text, is_prose, merged
 from kster.documents.word_items import Item, Look, Piece, items_of
 from kster.documents.xml_places import Element, XmlText
 from kster.formats.xml import escape_text
@@ -35,7 +35,10 @@ class _Float:
 
 
 class Paragraph:
-    """`<w:p>`. Its `texts` (one, or none) are to be translated; start, end: where that is written."""
+    """`<w:p>`. Its `texts` are to be translated: none without a word, one, or several of very many codes.
+
+    start, end: where they are written.
+    """
 
     def __init__(self, xml: XmlText, element: Element) -> None:
         self._xml = xml
@@ -52,12 +55,12 @@ class Paragraph:
         inner = items[begin:end]
         self._outer = _around(self._before)  # what the text is in
         tokens, self._floats = _tokens(inner, self._looks, self._outer)
-        self.texts = [tokens]
+        self.texts = list(_cut(tokens))
 
     def written(self, translations: Sequence[Text]) -> str:
         parts = [self._piece(piece) for item in self._before for piece in item.pieces]
         looks = [self._looks[self._outer]]
-        for token in _with_floats(translations[0], self._floats):
+        for token in _with_floats([token for text in translations for token in text], self._floats):
             if isinstance(token, str):
                 parts.append(_run(looks[-1], escape_text(printable(token))))
                 continue
@@ -161,7 +164,7 @@ def _tokens(
                 if is_word and item.look.key != plain.key:
                     special = item.look, object()
                     tokens.append(Code("open", _Data(look=item.look), special[1]))
-            _append(tokens, item.text)
+            tokens.append(item.text)
         elif item.kind == "alone":
             tokens.append(Code("alone", _Data(item.pieces)))
         else:
@@ -175,7 +178,7 @@ def _tokens(
                 around.pop()
                 tokens.append(Code("close", _Data(item.pieces), item.name))
     end_look()
-    return tokens, floats
+    return merged(tokens), floats
 
 
 def _with_floats_joined(items: Sequence[Item]) -> Iterator[Item]:
@@ -195,11 +198,15 @@ def _with_floats_joined(items: Sequence[Item]) -> Iterator[Item]:
     yield from waiting
 
 
-def _append(tokens: list[Token], text: str) -> None:
-    if tokens and isinstance(last := tokens[-1], str):
-        tokens[-1] = last + text
-    elif text:
-        tokens.append(text)
+def _cut(tokens: list[Token]) -> Iterator[list[Token]]:
+    """Parts of a text that have no more codes than a unit may have."""
+    start = codes = 0
+    for i, token in enumerate(tokens):
+        codes += isinstance(token, Code)
+        if codes > MOST_CODES:
+            yield tokens[start:i]
+            start, codes = i, 1
+    yield tokens[start:]
 
 
 def _with_floats(text: Text, floats: Sequence[_Float]) -> list[Token]:

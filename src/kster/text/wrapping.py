@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 NARROWEST = 40  # columns; shorter lines are lines of their own
+_MOST_HEADINGS = 3  # lines right above a paragraph
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _INDENT = re.compile(r"[ \t]*(?:(?:[-*•–+]|\d{1,3}[.)])[ \t]+|(?:>[ \t]?)+)?")
 _ITEM = re.compile(r"[ \t]*(?:[-*•–+]|\d{1,3}[.)])[ \t]+\S")
@@ -55,9 +56,16 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
     lines = [(found.start(), found[0]) for found in _LINE.finditer(text) if found[0]]
     at = 0
     while at < len(lines):
-        end = _end_of_paragraph([line for _, line in lines], at)
-        if lines[at][1].strip():
-            yield _paragraph(lines[at:end])
+        end = at + 1
+        while end < len(lines) and _may_go_on(lines[end - 1][1], lines[end][1], is_second=end == at + 1):
+            end += 1
+        # A paragraph may stand right below a heading.
+        begin = next((i for i in range(at, min(at + _MOST_HEADINGS, end)) if _is_wrapped(lines[i:end])), end)
+        for i in range(at, begin):
+            if lines[i][1].strip():
+                yield _paragraph(lines[i : i + 1])
+        if begin < end:
+            yield _paragraph(lines[begin:end])
         at = end
 
 
@@ -81,15 +89,11 @@ def _paragraph(lines: list[tuple[int, str]]) -> Paragraph:
     )
 
 
-def _end_of_paragraph(lines: list[str], at: int) -> int:
-    """The line behind the paragraph that begins with a line."""
-    end = at + 1
-    while end < len(lines) and _may_go_on(lines[end - 1], lines[end], is_second=end == at + 1):
-        end += 1
-    bodies = [line.rstrip() for line in lines[at:end]]
+def _is_wrapped(lines: list[tuple[int, str]]) -> bool:
+    bodies = [line.rstrip() for _, line in lines]
     width = max(map(len, bodies))
     is_full = all(len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(bodies))
-    return end if width >= NARROWEST and is_full else at + 1
+    return len(lines) > 1 and width >= NARROWEST and is_full
 
 
 def _may_go_on(line: str, following: str, *, is_second: bool) -> bool:
