@@ -42,8 +42,8 @@ class Bench:
         self.model = BaseModel.load(options.model, device=options.device, dtype=dtype)
         lines = (line for line in text_lines(options.source) if line and line.strip())
         self.lines = list(islice(lines, options.lines))
-        self.translator = Translator(self.model, split_sentences=False)  # as `generate`
-        self.launching = Translator(self.model, split_sentences=False)
+        self.translator = Translator(self.model, split_sentences=False, keep_codes=False)  # as `generate`
+        self.launching = Translator(self.model, split_sentences=False, keep_codes=False)
         self.launching.decoder = StepDecoder(self.model, static=False)
         fixed = SmootherSettings(
             k=K, learn_bandwidth=False, learn_weight=False, relative=True, bandwidth=0.02, mixing_weight=0.3

@@ -84,7 +84,7 @@ def main() -> int:
         source_lang=options.source_lang,
         target_lang=options.target_lang,
     )
-    translator = Translator(model, split_sentences=False)  # as `generate`
+    translator = Translator(model, split_sentences=False, keep_codes=False)  # as `generate`
     lines = [line for line in text_lines(options.source) if line is not None and line.strip()]
     lines = [line.strip() for line in lines][: options.limit]
     # A longer line is cut into sentences, which `generate` does not do.

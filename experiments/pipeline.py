@@ -212,11 +212,11 @@ class Pipeline:
         all systems.
         """
         if engine.model is None:
-            return Translator(self.base, split_sentences=False)
+            return Translator(self.base, split_sentences=False, keep_codes=False)
         if self._tuned_model is None or self._tuned_model[0] != engine.model:
             model = BaseModel.load(self._redeem(engine.model), device=self.device)
             self._tuned_model = (engine.model, model)
-        return Translator(self._tuned_model[1], split_sentences=False)
+        return Translator(self._tuned_model[1], split_sentences=False, keep_codes=False)
 
     def translate(self, engine: Engine, test: Slice, *, wait: bool = True) -> Path:
         """The file with the translations of a test set; not yet there where another process is at it."""

@@ -23,7 +23,7 @@ def test_methods_on_the_command_line_are_those_of_the_translator() -> None:
 def test_options_have_the_names_that_python_has() -> None:
     in_python = inspect.signature(Translator.translate).parameters.keys()
     on_the_command_line = inspect.signature(translate).parameters.keys()
-    assert in_python - on_the_command_line == {"self", "texts", "smoother", "progress"}
+    assert in_python - on_the_command_line == {"self", "texts", "smoother", "progress", "split_sentences"}
 
 
 def test_numbers_out_of_range_are_refused_before_anything_is_read(kster: Call, filled_memory: Path) -> None:
@@ -124,9 +124,9 @@ def test_sentences_of_a_line_are_translated_one_by_one_or_as_one(kster: Call, me
     for pair in pairs:
         kster("memory", "add", memory, *pair)
     line = f"{pairs[0][0]} {pairs[1][0]}"
-    done = kster("translate", "--memory", memory, "--split-sentences", stdin=line)
+    done = kster("translate", "--memory", memory, stdin=line)
     assert done.lines == [f"{pairs[0][1]} {pairs[1][1]}"]
-    (whole,) = kster("translate", "--memory", memory, "--explain", "json", stdin=line).lines
+    (whole,) = kster("translate", "--memory", memory, "--whole-lines", "--explain", "json", stdin=line).lines
     tokens = [token["token"] for token in json.loads(whole)["tokens"]]
     assert tokens.count(tokens[-1]) == 1  # one end of sentence
 

@@ -227,8 +227,6 @@ def test_mistakes_are_named(
     with pytest.raises(KsterError, match="batch_sentences is -1; accepted: at least 1"):
         translator.translate(["a"], batch_sentences=-1)
     with pytest.raises(TypeError, match="list of strings"):
-        translator.translate("one text")
-    with pytest.raises(TypeError, match="list of strings"):
         translator.score("one text", "ein Text")
     with pytest.raises(TypeError, match=r"list of strings; texts\[1\] is NoneType"):
         translator.translate(["one text", None])  # type: ignore[list-item]

@@ -99,13 +99,13 @@ def evaluate(
 
 def _translate(translator: Translator, sources: list[str], method: str, decoding: _Decoding) -> list[str]:
     with progress_bar(f"translating with {method}", "sentences", len(sources)) as show:
-        translations = translator.translate(
+        translations = translator.translate(  # type: ignore[call-overload]
             sources,
-            method=method,  # type: ignore[arg-type]
+            method=method,
             beam=decoding.beam,
             length_penalty=decoding.length_penalty,
             batch_sentences=decoding.batch_sentences,
-            progress=show,
+            progress=lambda sentences: show(min(sentences, len(sources))),  # of which a line may have several
         )
     return [translation.text for translation in translations]
 

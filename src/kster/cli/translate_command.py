@@ -82,12 +82,9 @@ def translate(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
-    split_sentences: Annotated[
+    whole_lines: Annotated[
         bool,
-        typer.Option(
-            "--split-sentences/--no-split-sentences",
-            help="Translate the sentences of a line one by one, or all as one.",
-        ),
+        typer.Option("--whole-lines", help="Translate each line as one, and not its sentences one by one."),
     ] = False,
     input: Annotated[
         Path | None, typer.Option("--input", "-i", metavar="FILE", show_default="standard input")
@@ -101,6 +98,8 @@ def translate(
     target_lang: TargetLang = None,
 ) -> None:
     """Translate plain text line by line. Empty lines stay empty and the order stays as it is.
+
+    Placeholders, tags and addresses (%s, {name}, <b>, https://…) come back as they were.
 
     A memory knows its model: `--memory DIR` alone is enough. Documents (.docx, .html, .xliff, .po, …) are
     translated by the server: `kster serve`.
@@ -123,13 +122,22 @@ def translate(
                     length_penalty=length_penalty,
                     n_best=n_best,
                     explain=explain is not None,
-                    split_sentences=split_sentences,
+                    split_sentences=not whole_lines,
                     batch_sentences=batch_sentences,
                 )
                 writer.write(translations)
+                _note_repairs(translations, done)
                 done += len(block)
                 show(done)
         writer.end()
+
+
+def _note_repairs(translations: list[Translation], before: int) -> None:
+    """Name the lines whose placeholders had to be put back. before: lines written before these."""
+    lines = [str(before + i) for i, own in enumerate(translations, 1) if own.repaired]
+    if lines:
+        shown = ", ".join(lines[:10]) + (" …" if len(lines) > 10 else "")
+        note(f"kster: placeholders or tags were put back where they seemed to belong; look at line {shown}")
 
 
 class _Lines:

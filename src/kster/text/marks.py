@@ -13,11 +13,17 @@ from typing import Any
 
 from kster.text.codes import Code, CodedText, Token, is_nested
 from kster.text.core import Core
+from kster.text.recognition import recognise
 from kster.text.spacing import Spacing
 
 MOST_MARKS = 20  # in one text; no model keeps more
-_MARK = re.compile(r"\{\s?(\d{1,3})\s?\}")
+MARK = re.compile(r"\{\s?(\d{1,3})\s?\}")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+
+
+def same_marks(source: str, translation: str) -> bool:
+    """Whether a translation has the marks of its source, in whatever order."""
+    return sorted(MARK.findall(source)) == sorted(MARK.findall(translation))
 
 
 class MarkedText:
@@ -37,9 +43,14 @@ class MarkedText:
         """How many there are in `text`."""
         return len(self._groups)
 
+    @property
+    def shown(self) -> list[str]:
+        """What each mark stands for, as a string."""
+        return ["".join(map(str, group)) for group in self._groups]
+
     def read(self, translation: str) -> CodedText | None:
         """The translation with its codes; None if it does not have all of them, or not as they must be."""
-        parts = _MARK.split(translation)
+        parts = MARK.split(translation)
         numbers = [int(number) for number in parts[1::2]]
         if sorted(numbers) != list(range(len(self._groups))):
             return None
@@ -47,6 +58,8 @@ class MarkedText:
         for number, text in zip(numbers, parts[2::2], strict=True):
             tokens += [*self._groups[number], text]
         if not is_nested(tokens, self._open_before) or not _filled(tokens) >= self._filled:
+            return None
+        if numbers and any(recognise(text).codes for text in parts[0::2]):  # of a memory's examples, say
             return None
         return self._core.complete(self._spacing.apply(tokens))
 

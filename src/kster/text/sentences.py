@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from kster.text.codes import OBJECT
+
 Span = tuple[int, int]  # of a line: begin and end in characters
 
 _CLOSING = "\"'»«›‹”“’‘)\\]}*"
@@ -84,7 +86,7 @@ def _cuts(line: str) -> Iterator[int]:
 
 def _is_end(line: str, match: re.Match[str]) -> bool:
     follows = line[match.end() : match.end() + _NEAR]
-    first = next((character for character in follows if character.isalnum()), "")
+    first = next((character for character in follows if character.isalnum() or character == OBJECT), "")
     if first != first.title():  # a lower-case letter, in scripts that begin sentences with capitals
         return False
     before = _WORD_BEFORE.search(line[max(match.start() - _NEAR, 0) : match.end()])

@@ -12,12 +12,16 @@ STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """n_best: how many translations of a text are wanted. explain: whether where they come from is, too."""
+    """n_best: how many translations of a text are wanted. explain: whether where they come from is, too.
+
+    align: whether it is to be said which characters of a text became which of its translation.
+    """
 
     beam: int = 4
     length_penalty: float = 0.6
     n_best: int = 1
     explain: bool = False
+    align: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_best <= self.beam <= WIDEST_BEAM:

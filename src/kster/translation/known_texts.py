@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from kster.memory import Memory
 
 
-class HeldTexts:
-    """Whether one of some memories has a text as a source; for as long as one call takes."""
+class KnownTexts:
+    """How some memories translate a text that they hold as a source; for as long as one call takes."""
 
     def __init__(self, memories: Sequence[Memory]) -> None:
         self._memories = memories
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, frozenset[str]] = {}
 
-    def __call__(self, text: str) -> bool:
+    def __call__(self, text: str) -> frozenset[str]:
+        """Empty if none of them does."""
         if text not in self._known:
-            self._known[text] = any(memory.find_text(source=text) for memory in self._memories)
+            self._known[text] = frozenset(
+                segment.target for memory in self._memories for segment in memory.find_text(source=text)
+            )
         return self._known[text]

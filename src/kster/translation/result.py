@@ -1,14 +1,16 @@
-"""A translation: its text, its score and, where asked for, its explanation; and how it is put together."""
+"""A translation: its text, its score and, where asked for, its explanation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from kster.translation.decoding import Decoding
+from kster.text.codes import Token
+from kster.text.projection import Link
 from kster.translation.explanation import TokenExplanation
-from kster.translation.splitting import SplitText, join_pieces
+
+Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Translation:
     score: mean of its pieces' length-normalised log-probabilities; pieces are sentences, or lines.
     alternatives: the others of an n-best list, by that score; of a text in several pieces, the best ways to
     choose a hypothesis of each. tokens: its explanation, where asked for, piece after piece, each with its
-    end of sentence.
+    end of sentence. repaired: whether placeholders or tags were lost and put back where the lost ones should
+    be: somebody should look. content: texts and codes, for documents.
     """
 
     source: str
@@ -26,6 +29,8 @@ class Translation:
     score: float
     alternatives: tuple[str, ...] = ()
     tokens: tuple[TokenExplanation, ...] | None = None
+    repaired: bool = False
+    content: tuple[Token, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -34,53 +39,44 @@ class Translation:
         data: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
         if self.alternatives:
             data["alternatives"] = list(self.alternatives)
+        if self.repaired:
+            data["repaired"] = True
         if self.tokens is not None:
             data["tokens"] = [token.to_json() for token in self.tokens]
         return data
 
 
-_Chain = tuple["_Chain", str] | None  # texts chosen, the last one first
-
-
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What became of one piece: its hypotheses, each with its score, the best first."""
+    """What became of one piece: its hypotheses, each with its score, the best first.
+
+    Those that have the same marks as the piece come before those that do not. tokens, links: of the first.
+    """
 
     hypotheses: tuple[tuple[str, float], ...]
-    tokens: tuple[TokenExplanation, ...] | None
+    tokens: tuple[TokenExplanation, ...] | None = None
+    links: tuple[Link, ...] | None = None
 
 
-def assemble(split: SplitText, outputs: Iterator[Output], decoding: Decoding) -> Translation:
-    """Put the outputs of one text's pieces back together; takes as many from `outputs` as it has pieces."""
-    parts, tail = split.pieces, split.tail
-    own: list[Output] = [next(outputs) for _ in parts]
-    (score, best), *rest = _combined([output.hypotheses for output in own], decoding.n_best)
-    return Translation(
-        source=split.text,
-        text=join_pieces(parts, best, tail),
-        score=score / len(own) if own else 0.0,
-        alternatives=tuple(join_pieces(parts, other, tail) for _, other in rest),
-        tokens=tuple(token for output in own for token in output.tokens or ()) if decoding.explain else None,
-    )
-
-
-def _combined(lists: Sequence[Sequence[tuple[str, float]]], n_best: int) -> list[tuple[float, list[str]]]:
+def best_choices(
+    lists: Sequence[Sequence[tuple[Chosen, float]]], n_best: int
+) -> list[tuple[float, list[Chosen]]]:
     """The best ways to choose one of each list, which is sorted: the sum of their scores, and the choice."""
-    best: list[tuple[float, _Chain]] = [(0.0, None)]
+    best: list[tuple[float, Any]] = [(0.0, None)]  # with what was chosen as a chain, the last one first
     for hypotheses in lists:
         # Way i with hypothesis j is beaten by (i + 1) · (j + 1) − 1 others.
-        longer: list[tuple[float, _Chain]] = [
-            (total + score, (chosen, text))
+        longer = [
+            (total + score, (chosen, own))
             for i, (total, chosen) in enumerate(best)
-            for text, score in hypotheses[: n_best // (i + 1)]
+            for own, score in hypotheses[: n_best // (i + 1)]
         ]
         best = sorted(longer, key=lambda way: -way[0])[:n_best]
     return [(total, _unchained(chosen)) for total, chosen in best]
 
 
-def _unchained(chain: _Chain) -> list[str]:
-    texts = []
+def _unchained(chain: Any) -> list[Any]:
+    chosen = []
     while chain is not None:
-        chain, text = chain
-        texts.append(text)
-    return texts[::-1]
+        chain, own = chain
+        chosen.append(own)
+    return chosen[::-1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from kster.text.sentences import Span, clauses, sentences, stripped
@@ -32,39 +33,33 @@ class Piece:
     torn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SplitText:
-    """A text, its pieces, and the white space after the last one."""
-
-    text: str
-    pieces: list[Piece]
-    tail: str
-
-
 def split_text(
     text: str,
     fits: Callable[[str], bool],
     *,
     split_sentences: bool = False,
-    is_whole: Callable[[str], bool] = lambda _: False,
+    is_whole: Callable[[int, int], bool] = lambda begin, end: False,
 ) -> tuple[list[Piece], str]:
     """Cut a text into pieces that fit; returns them and the white space after the last one.
 
-    is_whole: asked about every line before it is cut, and about a text of several pieces; what it says yes to
-    is one piece. Joining glue and text of all pieces and that tail gives the input back.
+    is_whole: asked about every line before it is cut, and about a text of several pieces, by where they begin
+    and end; what it says yes to is one piece. Joining glue and text of all pieces and that tail gives the
+    input back.
     """
     pieces: list[Piece] = []
     glue = ""
+    at = 0
     for line in text.splitlines(keepends=True):
         body = line.strip()
         if not body:
             glue += line
-            continue
-        start = line.index(body[0])
-        glue += line[:start]
-        pieces += _pieces(glue, body, fits, split_sentences, is_whole)
-        glue = line[start + len(body) :]
-    if len(pieces) > 1 and is_whole(text):
+        else:
+            start = line.index(body[0])
+            is_whole_line = partial(is_whole, at + start, at + start + len(body))
+            pieces += _pieces(glue + line[:start], body, fits, split_sentences, is_whole_line)
+            glue = line[start + len(body) :]
+        at += len(line)
+    if len(pieces) > 1 and is_whole(0, len(text)):
         return [Piece("", text)], ""
     return pieces, glue
 
@@ -72,15 +67,19 @@ def split_text(
 def join_pieces(pieces: Sequence[Piece], translations: Sequence[str], tail: str) -> str:
     joined = before = ""
     for piece, translation in zip(pieces, translations, strict=True):
-        glue = piece.glue
-        if piece.cut:
-            spaces_in_source = not _WITHOUT_SPACES.search(before + piece.text[:1])
-            spaces_here = not _WITHOUT_SPACES.search(joined[-1:] + translation[:1])
-            if spaces_in_source != spaces_here:
-                glue = " " if spaces_here else ""
-        joined += glue + translation
-        before = piece.text[-1:]
+        joined += glue_for(piece, before, joined, translation) + translation
+        before = piece.text
     return joined + tail
+
+
+def glue_for(piece: Piece, before: str, joined: str, translation: str) -> str:
+    """What goes between a translation and what was joined so far. before: what was translated before it."""
+    if piece.cut:
+        spaces_in_source = not _WITHOUT_SPACES.search(before[-1:] + piece.text[:1])
+        spaces_here = not _WITHOUT_SPACES.search(joined[-1:] + translation[:1])
+        if spaces_in_source != spaces_here:
+            return " " if spaces_here else ""
+    return piece.glue
 
 
 def _pieces(
@@ -88,13 +87,13 @@ def _pieces(
     line: str,
     fits: Callable[[str], bool],
     split_sentences: bool,
-    is_whole: Callable[[str], bool],
+    is_whole: Callable[[], bool],
 ) -> list[Piece]:
     whole = [Piece(glue, line)]
     if not split_sentences and fits(line):
         return whole
     spans = sentences(line)
-    if (len(spans) == 1 and fits(line)) or is_whole(line):
+    if (len(spans) == 1 and fits(line)) or is_whole():
         return whole
     parts: list[tuple[Span, bool]] = []
     if split_sentences:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack, overload
 
 from kster.errors import KsterError
 from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
+from kster.text.codes import CodedText
+from kster.text.marks import same_marks
+from kster.text.projection import Link
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain, score_forced
-from kster.translation.known_texts import HeldTexts
+from kster.translation.known_texts import KnownTexts
+from kster.translation.links import links_of
 from kster.translation.open_memories import (
     NamedMemory,
     OpenMemory,
@@ -31,8 +38,8 @@ from kster.translation.predictor import (
     require_method,
     require_same_model,
 )
-from kster.translation.result import Output, Translation, assemble
-from kster.translation.splitting import SplitText, split_text
+from kster.translation.result import Output, Translation
+from kster.translation.service import Cutting, Round, Steps, Text, run, translation_steps, without_surrogates
 
 log = logging.getLogger("kster.translation")
 
@@ -41,12 +48,29 @@ log = logging.getLogger("kster.translation")
 LONGEST_PIECE = 256
 
 
+class TranslateOptions(TypedDict, total=False):
+    """What `Translator.translate` can be asked for; said there."""
+
+    memory: NamedMemory | None
+    method: Method | None
+    smoother: Smoother | None
+    beam: int
+    length_penalty: float
+    n_best: int
+    explain: bool
+    split_sentences: bool | None
+    batch_sentences: int | None
+    progress: Callable[[int], None] | None
+
+
 class Translator:
     """Translates with a base model, and with whatever memories a call names.
 
     Translator(memory="my.memory")                # a memory knows its model
     Translator(memory=["mine", "ours"])           # several are searched as one
     Translator("models/en-de")                    # base translation only, or memories per call
+
+    As a context manager it closes the memories that it opened itself.
     """
 
     def __init__(
@@ -57,9 +81,24 @@ class Translator:
         device: str = "auto",
         source_lang: str | None = None,
         target_lang: str | None = None,
-        split_sentences: bool = False,
+        split_sentences: bool = True,
+        keep_codes: bool = True,
     ) -> None:
-        """split_sentences: what `translate` does with a line of several sentences, unless a call says."""
+        """Load a model, open memories.
+
+        Args:
+            model: a model, its directory, or its name on the hub; left out, the memory's.
+            memory: an open memory, a group, a directory, or a list of them.
+            device: "cpu", "cuda", or "auto" for a GPU when there is one.
+            source_lang, target_lang: for models of several languages.
+            split_sentences: whether `translate` translates the sentences of a line one by one, as models were
+                trained, unless a call says otherwise.
+            keep_codes: whether placeholders, tags and addresses are kept; without it the model reads all text
+                as it is.
+
+        Raises:
+            KsterError: for a model or memory that cannot be read, or that do not belong together.
+        """
         if model is None and memory is None:
             raise KsterError("a translator needs a model or a memory")
         directory = first_directory(memory)
@@ -69,19 +108,38 @@ class Translator:
             )
         if isinstance(model, str | Path):
             model = BaseModel.load(model, device=device, source_lang=source_lang, target_lang=target_lang)
-        own = open_memory(memory, model)
+        self._opened = ExitStack()
+        own = open_memory(memory, model, self._opened.enter_context)
         self.model: BaseModel = model if model is not None else own.model  # type: ignore[union-attr]
         self.memory = own
         if own is not None:
             require_same_model(self.model, own)
         self.decoder = StepDecoder(self.model)
-        self.split_sentences = split_sentences
+        self.split_sentences, self.keep_codes = split_sentences, keep_codes
+
+    def close(self) -> None:
+        """Close the memories that were opened here; those that were given open stay so."""
+        self._opened.close()
+
+    def __enter__(self) -> Translator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # Translating -------------------------------------------------------------------------------------
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, too
+        self, texts: Text, **options: Unpack[TranslateOptions]
+    ) -> Translation: ...
+
+    @overload
+    def translate(self, texts: Sequence[Text], **options: Unpack[TranslateOptions]) -> list[Translation]: ...
+
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Text | Sequence[Text],
         *,
         memory: NamedMemory | None = None,
         method: Method | None = None,
@@ -93,59 +151,83 @@ class Translator:
         split_sentences: bool | None = None,
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
-    ) -> list[Translation]:
-        """Translate texts, in order.
+    ) -> Translation | list[Translation]:
+        """Translate a text, or a list of texts in order.
 
-        memory: searched instead of the translator's own; a directory is opened for this call alone, so open a
-        `Memory` to use it often. method: "base", "knn" or "kster"; by default
-        "kster" with a memory and "base" without. smoother: used instead of the one the method resolves to.
-        split_sentences: whether the sentences of a line are translated one by one, as the models were
-        trained; a line that the memory holds as a whole is not split. Empty lines stay empty, line breaks
-        stay, what is too long for the model is cut with a warning. progress: called with the number of
-        pieces done.
+        Placeholders, tags, addresses and the like come back as they were: see `Translation.repaired`. Empty
+        lines stay empty, line breaks stay, and a text that the memory holds as a whole comes back as taught.
+
+        Args:
+            texts: a string, a `CodedText`, or a list of these.
+            memory: searched instead of the translator's own; a directory is opened for this call alone, so open
+                a `Memory` to use it often.
+            method: "base", "knn" or "kster"; by default "kster" with a memory and "base" without.
+            smoother: used instead of the one the method resolves to.
+            beam, length_penalty: of the search.
+            n_best: how many translations of each; all but the best are `Translation.alternatives`.
+            explain: whether `Translation.tokens` is to say where every word comes from.
+            split_sentences: whether the sentences of a line are translated one by one; by default as the
+                translator was made.
+            batch_sentences: how many are translated at once.
+            progress: called with the number of sentences done.
+
+        Returns:
+            One `Translation` for one text, a list of them for a list.
+
+        Raises:
+            KsterError: for options that make no sense, and for a memory of another model.
         """
+        wanted_texts: Sequence[Text] = [texts] if isinstance(texts, str | CodedText) else texts
         decoding = Decoding(beam, length_penalty, n_best, explain)
-        with opened(memory, self.model) as given:
-            split = self.split(texts, memory=given, method=method, split_sentences=split_sentences)
-            outputs = self.translate_pieces(
-                [piece.text for one in split for piece in one.pieces],
-                decoding,
+        done = 0
+
+        def count(pieces: int) -> None:
+            if progress is not None:
+                progress(done + pieces)
+
+        def outputs(wanted: Round) -> list[Output]:
+            nonlocal done
+            found = self.translate_pieces(
+                wanted.texts,
+                replace(decoding, align=wanted.align),
                 memory=given,
                 method=method,
                 smoother=smoother,
                 batch_sentences=batch_sentences,
-                progress=progress,
+                progress=count,
             )
-        waiting = iter(outputs)
-        return [assemble(one, waiting, decoding) for one in split]
+            done += len(found)
+            return found
 
-    def split(
+        with opened(memory, self.model) as given:
+            steps = self.steps(
+                wanted_texts, decoding, memory=given, method=method, split_sentences=split_sentences
+            )
+            translations = run(steps, outputs)
+        return translations[0] if isinstance(texts, str | CodedText) else translations
+
+    def steps(
         self,
-        texts: Sequence[str],
+        texts: Sequence[Text],
+        decoding: Decoding,
         *,
-        memory: NamedMemory | None = None,
+        memory: OpenMemory | None = None,
         method: Method | None = None,
         split_sentences: bool | None = None,
-    ) -> list[SplitText]:
-        """The first half of `translate`: the pieces that a model can read, for `translate_pieces`.
-
-        What the memory holds as a whole is one piece.
-        """
-        _require_list(texts)
+    ) -> Steps:
+        """All of `translate` but running the model: what is yielded is for `translate_pieces`."""
+        _require_texts(texts)
         if split_sentences is None:
             split_sentences = self.split_sentences
-        with opened(memory, self.model) as given:
-            is_held = HeldTexts(members(self._chosen(given, method)))
-            split = [
-                SplitText(
-                    text, *split_text(text, self._fits, split_sentences=split_sentences, is_whole=is_held)
-                )
-                for text in map(_without_surrogates, texts)
-            ]
-        if any(piece.torn for one in split for piece in one.pieces):
-            what = "sentences" if split_sentences else "lines"
+        taught = KnownTexts(members(self._chosen(memory, method)))
+        what = "sentences" if split_sentences else "lines"
+
+        def warn() -> None:
             log.warning("some %s are longer than %d tokens and were cut", what, self._longest)
-        return split
+
+        return translation_steps(
+            texts, decoding, Cutting(self._fits, taught, split_sentences, self.keep_codes), on_cut=warn
+        )
 
     def score(
         self,
@@ -157,13 +239,13 @@ class Translator:
         smoother: Smoother | None = None,
     ) -> list[float]:
         """log p(target | source) of given translations, end of sentence included, under a method."""
-        _require_list(sources)
-        _require_list(targets)
+        _require_texts(sources)
+        _require_texts(targets)
         if len(sources) != len(targets):
             raise KsterError(f"{len(sources)} sources but {len(targets)} targets; they must pair up")
         with opened(memory, self.model) as given:
             chosen, smoother = self._choose(given, method, smoother)
-            pairs = zip(map(_without_surrogates, sources), map(_without_surrogates, targets), strict=True)
+            pairs = zip(map(without_surrogates, sources), map(without_surrogates, targets), strict=True)
             forced = self.model.force_decode(pairs)
             return list(score_forced(self.model, forced, chosen, smoother))
 
@@ -217,7 +299,7 @@ class Translator:
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[Output]:
-        """The other half of `translate`: pieces that fit, batched by length; outputs in the pieces' order."""
+        """What the model makes of pieces that fit, batched by length; outputs in the pieces' order."""
         if batch_sentences is not None and batch_sentences < 1:
             raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
         with opened(memory, self.model) as given:
@@ -244,17 +326,40 @@ class Translator:
             batch = order[part]
             sources = [ids[i] for i in batch]
             found = self._search(sources, predict, decoding)
-            tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(batch)
-            if decoding.explain:
-                targets = [[*hypotheses[0].tokens, self.model.eos_id] for hypotheses in found]
-                tokens = [tuple(t) for t in explain(self.model, sources, targets, memory, smoother)]
-            for i, hypotheses, explanation in zip(batch, found, tokens, strict=True):
-                written = self.model.detokenise([hypothesis.tokens for hypothesis in hypotheses])
-                scores = [hypothesis.score for hypothesis in hypotheses]
-                outputs[i] = Output(tuple(zip(written, scores, strict=True)), explanation)
+            made = self._outputs([pieces[i] for i in batch], sources, found, decoding, memory, smoother)
+            for i, output in zip(batch, made, strict=True):
+                outputs[i] = output
             if progress is not None:
                 progress(len(outputs))
         return [outputs[i] for i in range(len(pieces))]
+
+    def _outputs(
+        self,
+        texts: list[str],
+        sources: list[list[int]],
+        found: list[list[Hypothesis]],
+        decoding: Decoding,
+        memory: OpenMemory | None,
+        smoother: Smoother | None,
+    ) -> list[Output]:
+        """What was found for some pieces, as text; hypotheses that keep the marks of their piece first."""
+        written = [self.model.detokenise([one.tokens for one in own]) for own in found]
+        kept: list[list[tuple[str, Hypothesis]]] = []
+        for piece, texts_of, own in zip(texts, written, found, strict=True):
+            pairs = list(zip(texts_of, own, strict=True))
+            pairs.sort(key=lambda pair: not same_marks(piece, pair[0]))
+            kept.append(pairs[: decoding.n_best])
+        best = [[*own[0][1].tokens, self.model.eos_id] for own in kept]
+        tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(found)
+        links: list[tuple[Link, ...] | None] = [None] * len(found)
+        if decoding.explain:
+            tokens = [tuple(t) for t in explain(self.model, sources, best, memory, smoother)]
+        if decoding.align:
+            links = list(links_of(self.model, texts, sources, [own[0][0] for own in kept], best))
+        return [
+            Output(tuple((text, one.score) for text, one in own), explanation, link)
+            for own, explanation, link in zip(kept, tokens, links, strict=True)
+        ]
 
     def _search(
         self, sources: list[list[int]], predict: Predict, decoding: Decoding
@@ -266,7 +371,7 @@ class Translator:
             beam=decoding.beam,
             length_penalty=decoding.length_penalty,
             limits=[self.longest_translation(len(row)) for row in sources],
-            n_best=decoding.n_best,
+            n_best=decoding.beam,  # one of the others may have kept what the best has lost
         )
 
     def longest_translation(self, source_tokens: int) -> int:
@@ -274,14 +379,9 @@ class Translator:
         return min(2 * source_tokens + 20, self.model.max_length)
 
 
-def _require_list(texts: Sequence[str]) -> None:
+def _require_texts(texts: Sequence[Text]) -> None:
     if isinstance(texts, str):  # which is a sequence of strings, too
-        raise TypeError("texts is a list of strings; for one text pass [text]")
+        raise TypeError("a list of strings is wanted; for one text pass [text]")
     for i, text in enumerate(texts):
-        if not isinstance(text, str):
+        if not isinstance(text, str | CodedText):
             raise TypeError(f"texts is a list of strings; texts[{i}] is {type(text).__name__}")
-
-
-def _without_surrogates(text: str) -> str:
-    """Half a character is none: lone surrogates, which no tokenizer takes, become U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

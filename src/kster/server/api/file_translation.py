@@ -20,7 +20,7 @@ from kster.documents.kinds import open_document
 from kster.documents.translating import PlainTexts
 from kster.errors import KsterError
 from kster.server.api.context import TheEngine
-from kster.server.api.libretranslate import is_target_already, keeping_placeholders, principal_by
+from kster.server.api.libretranslate import is_target_already, principal_by
 from kster.server.api.parameters import Parameters
 from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound, Principal
@@ -89,9 +89,7 @@ async def translate_document(
         for some in portions(new):
             patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one piece may be long
             results = await engine.translate(served, some, memories, patience=patience)
-            done = [result.text for result in results]
-            done = await keeping_placeholders(engine, served, some, done, memories, patience)
-            known.update(zip(some, done, strict=True))
+            known.update(zip(some, (result.text for result in results), strict=True))
         return [known[piece] for piece in pieces]
 
     first = await translations(pieces)

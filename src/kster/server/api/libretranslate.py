@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter
@@ -10,7 +12,6 @@ from starlette.responses import JSONResponse
 
 from kster.documents.html import HtmlText
 from kster.documents.kinds import SUFFIXES
-from kster.documents.translating import PlainTexts
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
@@ -18,8 +19,8 @@ from kster.server.api.parameters import Parameters
 from kster.server.auth.access import Principal, Unauthorised, identify, token_of
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.text.codes import CodedText
 from kster.text.languages import language_name, match_rank
-from kster.text.placeholders import Placeholders, can_be_mended, mended, with_marks
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -44,6 +45,15 @@ _BODY = {
         }
     }
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A translation for clients. repaired: see `Translation`."""
+
+    text: str
+    alternatives: list[str] = field(default_factory=list)
+    repaired: bool = False
 
 
 def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Principal:
@@ -72,12 +82,18 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
     sources = [code for code, _ in detected] if detected else [source] * len(texts)
     answers = await _translate_all(engine, principal, texts, sources, target, format, alternatives)
     many = not isinstance(q, str)
-    answer: dict[str, Any] = {"translatedText": [text for text, _ in answers] if many else answers[0][0]}
+
+    def shown(values: list[Any]) -> Any:
+        return values if many else values[0]
+
+    answer: dict[str, Any] = {"translatedText": shown([own.text for own in answers])}
     if detected is not None:
         found = [{"confidence": confidence, "language": code} for code, confidence in detected]
-        answer["detectedLanguage"] = found if many else found[0]
+        answer["detectedLanguage"] = shown(found)
     if alternatives:
-        answer["alternatives"] = [others for _, others in answers] if many else answers[0][1]
+        answer["alternatives"] = shown([own.alternatives for own in answers])
+    if any(own.repaired for own in answers):
+        answer["repaired"] = shown([own.repaired for own in answers])
     return answer
 
 
@@ -89,9 +105,9 @@ async def _translate_all(
     target: str,
     format: str,
     alternatives: int,
-) -> list[tuple[str, list[str]]]:
-    """For each text its translation and the alternatives; a text already in the target stays as it is."""
-    answers: list[tuple[str, list[str]]] = [(text, []) for text in texts]
+) -> list[Answer]:
+    """For each text its translation; a text already in the target language stays as it is."""
+    answers = [Answer(text) for text in texts]
     for source in dict.fromkeys(sources):
         if is_target_already(engine, source, target):
             continue
@@ -119,56 +135,22 @@ async def translate_texts(
     format: str = "text",
     alternatives: int = 0,
     memories: list[Any] | None = None,
-) -> list[tuple[str, list[str]]]:
-    """For each text or HTML its translation and alternatives, with the given or the automatic memories."""
+) -> list[Answer]:
+    """Texts or HTML translated, with the given or the automatic memories."""
     if memories is None:
         memories = [part for _, part in engine.catalogue.automatic(principal, served)]
     if format == "text":
-        kept = [Placeholders(text) for text in texts]
-        done = await engine.translate(served, [k.text for k in kept], memories, n_best=1 + alternatives)
-        sent, back = [k.text for k in kept], [d.text for d in done]
-        best = await keeping_placeholders(engine, served, sent, back, memories)
-        return [
-            (k.restore(text), [k.restore(other) for other in result.alternatives])
-            for k, text, result in zip(kept, best, done, strict=True)
-        ]
-    documents = [HtmlText(text) for text in texts]
-    plain = [PlainTexts(document.units) for document in documents]
-    first = await _in_lists(engine, served, [own.pieces for own in plain], memories)
-    again = [own.again(done) for own, done in zip(plain, first, strict=True)]
-    more = await _in_lists(engine, served, again, memories)
-    return [
-        (document.written(own.results(done, rest)), [])
-        for document, own, done, rest in zip(documents, plain, first, more, strict=True)
-    ]
-
-
-async def keeping_placeholders(
-    engine: Engine,
-    served: ServedModel,
-    texts: list[str],
-    done: list[str],
-    memories: list[Any],
-    patience: float = 1.0,
-) -> list[str]:
-    """Translations, made again for texts whose placeholders and tags were not kept."""
-    lost = [i for i, (text, own) in enumerate(zip(texts, done, strict=True)) if can_be_mended(text, own)]
-    if not lost:
-        return done
-    marked = [with_marks(texts[i]).text for i in lost]
-    second = await engine.translate(served, marked, memories, patience=patience)
-    better = {i: mended(texts[i], done[i], new.text) for i, new in zip(lost, second, strict=True)}
-    return [better.get(i, own) for i, own in enumerate(done)]
-
-
-async def _in_lists(
-    engine: Engine, served: ServedModel, lists: list[list[str]], memories: list[Any]
-) -> list[list[str]]:
-    """The translations of several lists of texts, made together."""
-    texts = [text for texts in lists for text in texts]
-    results = await engine.translate(served, texts, memories)
-    done = iter(await keeping_placeholders(engine, served, texts, [r.text for r in results], memories))
-    return [[next(done) for _ in texts] for texts in lists]
+        done = await engine.translate(served, texts, memories, n_best=1 + alternatives)
+        return [Answer(result.text, list(result.alternatives), result.repaired) for result in done]
+    documents = await asyncio.to_thread(lambda: [HtmlText(text) for text in texts])
+    units = [CodedText.of(unit.text) for document in documents for unit in document.units]
+    done = iter(await engine.translate(served, units, memories))
+    answers = []
+    for document in documents:
+        own = [next(done) for _ in document.units]
+        html = await asyncio.to_thread(document.written, [list(result.content) for result in own])
+        answers.append(Answer(html, repaired=any(result.repaired for result in own)))
+    return answers
 
 
 @router.get("/translate", tags=["Apertium"])
@@ -186,7 +168,7 @@ async def translate_for_omegat(request: Request, engine: TheEngine) -> JSONRespo
         raise KsterError("langpair must be two languages with a bar between them, such as en|de")
     format = "html" if parameters.text("format") == "html" else "text"
     answers = await translate_texts(engine, principal, engine.model_for(source, target), texts, format)
-    data = [{"translatedText": text} for text, _ in answers]
+    data = [{"translatedText": own.text} for own in answers]
     return JSONResponse(
         {
             "responseData": data[0] if isinstance(q, str) else [{"responseData": item} for item in data],

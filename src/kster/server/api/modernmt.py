@@ -54,12 +54,14 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
         engine, principal, served, texts, "html" if html else "text", more, memories
     )
     data = []
-    for text, (translation, others) in zip(texts, answers, strict=True):
-        item = {"translation": translation, "characters": len(text), "billedCharacters": len(text)}
+    for text, answer in zip(texts, answers, strict=True):
+        item = {"translation": answer.text, "characters": len(text), "billedCharacters": len(text)}
         if given is None:
             item["detectedLanguage"] = served.source
         if more:
-            item["altTranslations"] = others
+            item["altTranslations"] = answer.alternatives
+        if answer.repaired:
+            item["repaired"] = True
         data.append(item)
     return ok(data[0] if isinstance(q, str) else data)
 

@@ -102,6 +102,7 @@ def _translation_json(
         "text": result.text,
         "score": result.score,
         "alternatives": list(result.alternatives),
+        "repaired": result.repaired,
     }
     if end is not None:
         answer["words"] = words_of(result, homes, end)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from kster.text.detection import Detector
 from kster.text.languages import match_rank
 from kster.translation import Method, Translation
 from kster.translation.decoding import Decoding
-from kster.translation.result import Output, assemble
+from kster.translation.service import Round, Text
 
 UPLOADS = "uploads"
 
@@ -90,7 +91,7 @@ class Engine:
     async def translate(
         self,
         served: ServedModel,
-        texts: Sequence[str],
+        texts: Sequence[Text],
         memories: Sequence[Memory],
         *,
         method: Method | None = None,
@@ -108,19 +109,26 @@ class Engine:
         work = Work(used, method, decoding)
         self.metrics.characters.inc(sum(map(len, texts)))
         seconds = self.settings.timeout_seconds * patience
-        futures: list[asyncio.Future[Output]] = []
         try:
             async with asyncio.timeout(seconds):
-                split = await asyncio.wrap_future(served.splitter.submit(served.split, work, texts))
-                pieces = [piece.text for one in split for piece in one.pieces]
-                futures += map(asyncio.wrap_future, served.batcher.submit(work, pieces))
-                outputs = iter(await asyncio.gather(*futures))
+                return await self._take_steps(served, work, texts)
         except TimeoutError:
             raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
-        finally:
-            for future in futures:
-                future.cancel()  # those that nobody waits for any more
-        return [assemble(one, outputs, decoding) for one in split]
+
+    async def _take_steps(self, served: ServedModel, work: Work, texts: Sequence[Text]) -> list[Translation]:
+        steps = served.translator.steps(texts, work.decoding, memory=work.memory)
+        step: Callable[[], Round] = partial(next, steps)
+        while True:
+            wanted = await asyncio.wrap_future(served.splitter.submit(served.take_step, work, step))
+            if isinstance(wanted, list):
+                return wanted
+            kind = replace(work, decoding=replace(work.decoding, align=wanted.align))
+            futures = [asyncio.wrap_future(future) for future in served.batcher.submit(kind, wanted.texts)]
+            try:
+                step = partial(steps.send, await asyncio.gather(*futures))
+            finally:
+                for future in futures:
+                    future.cancel()  # those that nobody waits for any more
 
     def require_size(self, texts: Sequence[str]) -> None:
         """Raises when a request has more text than is allowed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from kster.model import BaseModel
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.work.batching import Batcher
 from kster.server.work.compute_queue import Turns
-from kster.translation import Method, Translator
+from kster.translation import Method, Translation, Translator
 from kster.translation.decoding import Decoding
 from kster.translation.result import Output
-from kster.translation.splitting import SplitText
+from kster.translation.service import Round
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,14 @@ class ServedModel:
         self.splitter.shutdown()
         self.batcher.close()
 
-    def split(self, work: Work, texts: Sequence[str]) -> list[SplitText]:
+    def take_step(self, work: Work, step: Callable[[], Round]) -> Round | list[Translation]:
+        """The next round of some `Steps`, or what they have come to."""
         with _explained(work):
-            return self.translator.split(texts, memory=work.memory)
+            try:
+                return step()
+            except StopIteration as end:
+                done: list[Translation] = end.value
+                return done
 
     def _translate(self, work: Work, pieces: list[str]) -> list[Output]:
         memory = work.memory

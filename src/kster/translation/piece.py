@@ -1,0 +1,93 @@
+"""One piece of a text on its way through the model: a sentence with its codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from kster.text.codes import Code, CodedText, Token, is_nested
+from kster.text.marks import MOST_MARKS, MarkedText
+from kster.text.projection import BareText
+from kster.text.recognition import recognise
+from kster.translation.explanation import TokenExplanation
+from kster.translation.marked_tokens import without_marks
+from kster.translation.result import Output
+
+
+class CodedPiece:
+    """request: what to translate to begin with; None if there is nothing but codes.
+
+    Known pieces go as they are, to come back as they were taught; others with marks for their codes.
+    hypotheses: translations with all the codes of the source and their scores, once there are any.
+    """
+
+    def __init__(self, source: CodedText, taught: Callable[[str], Collection[str]]) -> None:
+        """taught: how a string was taught that a memory holds as it is."""
+        self._source = source
+        self._taught: Collection[str] = ()
+        self._marked: MarkedText | None = None
+        self.hypotheses: list[tuple[CodedText, float]] = []
+        self.tokens: Sequence[TokenExplanation] = ()
+        self.repaired = False
+        self.request: str | None = str(source)
+        if not source.codes:
+            return
+        if not any(map(str.isalnum, source.words)):
+            self.request = None
+            self.hypotheses = [(source, 0.0)]
+            return
+        self._taught = taught(str(source))
+        if not self._taught:
+            self._marked = MarkedText(source)
+            self.request = self._marked.text if self._marked.marks <= MOST_MARKS else self.bare
+
+    @property
+    def bare(self) -> str:
+        """Without any codes: what to translate where they were lost."""
+        return BareText(self._source).text
+
+    def read(self, output: Output, n_best: int) -> None:
+        """Take the translations of `request` that have kept all codes, if the first of them has."""
+        for text, score in output.hypotheses[:n_best]:
+            read = self._with_codes(text)
+            if read is not None:
+                self.hypotheses.append((read, score))
+            elif not self.hypotheses:
+                return
+        marked = self._marked
+        self.tokens = output.tokens or ()
+        if marked is not None:
+            self.tokens = without_marks(self.tokens, marked.shown)
+
+    def repair(self, output: Output) -> None:
+        """Put the codes into a translation of `bare`."""
+        (text, score), *_ = output.hypotheses
+        links = output.links
+        assert links is not None
+        self.hypotheses = [(BareText(self._source).project(text, links), score)]
+        self.tokens = output.tokens or ()
+        self.repaired = True
+
+    def _with_codes(self, translation: str) -> CodedText | None:
+        if not self._source.codes:
+            return CodedText(translation)
+        if self._marked is not None:
+            return self._marked.read(translation)
+        read = recognise(translation)
+        if translation in self._taught and all(isinstance(code.data, str) for _, code in self._source.codes):
+            return read  # whoever taught it may have meant other codes
+        return _same(self._source, read)
+
+
+def _same(source: CodedText, translation: CodedText) -> CodedText | None:
+    """A translation in which the codes of the source were recognised again, with those of the source."""
+    waiting: dict[str, list[Code]] = {}
+    for _, code in source.codes:
+        waiting.setdefault(str(code), []).append(code)
+    tokens: list[Token] = []
+    for token in translation.tokens:
+        if isinstance(token, Code):
+            if not waiting.get(str(token)):
+                return None
+            token = waiting[str(token)].pop(0)
+        tokens.append(token)
+    return CodedText.of(tokens) if not any(waiting.values()) and is_nested(tokens) else None

@@ -1,0 +1,198 @@
+"""How a text becomes a translation: one way for Python, the command line and all doors of the server.
+
+A text is read as words and codes, cut into sentences, and translated with marks for the codes. Where a model
+loses marks, the sentence is translated once more without, and the codes are put where they belong. So a
+translation has exactly the codes of its source.
+
+`translation_steps` does all of it but run the model: it yields what to translate and is sent the outputs, so
+that a program can run it at once (`run`), and a server can join the sentences of many clients into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from kster.text.codes import CodedText, Token
+from kster.text.messages import Message, numbers_as_codes, with_messages
+from kster.text.recognition import with_codes
+from kster.translation.decoding import Decoding
+from kster.translation.explanation import TokenExplanation
+from kster.translation.piece import CodedPiece
+from kster.translation.result import Output, Translation, best_choices
+from kster.translation.splitting import Piece, glue_for, split_text
+
+Text = str | CodedText
+"""A string, whose placeholders and tags are recognised; or a document's text with codes of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a model is to translate. align: whether it is to say which characters became which."""
+
+    texts: list[str]
+    align: bool = False
+
+
+Steps = Generator[Round, Sequence[Output], list[Translation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How texts are cut into pieces.
+
+    fits: whether a text is short enough for the model. taught: how a text was taught that a memory holds as
+    it is; then it comes back so, and is not cut. sentences: whether lines are cut into their sentences.
+    codes: whether strings are looked through for placeholders, tags and the like, to keep them.
+    """
+
+    fits: Callable[[str], bool]
+    taught: Callable[[str], Collection[str]]
+    sentences: bool
+    codes: bool = True
+
+
+def run(steps: Steps, translate: Callable[[Round], Sequence[Output]]) -> list[Translation]:
+    """Take all the steps, one after the other."""
+    try:
+        wanted = next(steps)
+        while True:
+            wanted = steps.send(translate(wanted))
+    except StopIteration as end:
+        done: list[Translation] = end.value
+        return done
+
+
+def translation_steps(
+    texts: Sequence[Text],
+    decoding: Decoding,
+    cutting: Cutting,
+    *,
+    on_cut: Callable[[], None] = lambda: None,
+) -> Steps:
+    """Yields at most two rounds; returns the translations, in order.
+
+    on_cut: called if something was cut that should not be, as it is too long for the model.
+    """
+    plans = [_Plan(text, cutting) for text in texts]
+    if any(plan.is_torn for plan in plans):
+        on_cut()
+    pieces = [piece for plan in plans for piece in plan.all_pieces()]
+    waiting = [piece for piece in pieces if piece.request is not None]
+    if waiting:
+        outputs = yield Round([str(piece.request) for piece in waiting])
+        for piece, output in zip(waiting, outputs, strict=True):
+            piece.read(output, decoding.n_best)
+    lost = [piece for piece in waiting if not piece.hypotheses]
+    if lost:
+        outputs = yield Round([piece.bare for piece in lost], align=True)
+        for piece, output in zip(lost, outputs, strict=True):
+            piece.repair(output)
+    return [plan.translation(decoding) for plan in plans]
+
+
+class _Plan:
+    """One text: its pieces, what is between them, and plans for the branches of messages in it."""
+
+    def __init__(self, text: Text, cutting: Cutting, numbers: bool = False) -> None:
+        """numbers: whether `#` stands for a number, as in a branch of a message that counts."""
+        self._text = _read(text, numbers) if cutting.codes or isinstance(text, CodedText) else CodedText(text)
+        self._source = str(self._text)
+        self._cut(cutting)
+        self._branches: dict[int, list[_Plan]] = {
+            id(code): [_Plan(branch, cutting, code.data.counts) for branch in code.data.branches]
+            for _, code in self._text.codes
+            if isinstance(code.data, Message)
+        }
+
+    def _cut(self, cutting: Cutting) -> None:
+        """Into pieces, and the coded texts before each of them and behind the last."""
+
+        def is_known(begin: int, end: int) -> bool:
+            return bool(cutting.taught(str(self._text.cut(begin, end)[1])))
+
+        split, _ = split_text(
+            self._text.plain, cutting.fits, split_sentences=cutting.sentences, is_whole=is_known
+        )
+        self._split: list[Piece] = split
+        places: list[int] = []
+        at = 0
+        for piece in split:
+            places += [at + len(piece.glue), at + len(piece.glue) + len(piece.text)]
+            at = places[-1]
+        parts = self._text.cut(*places)
+        self._glue = parts[0::2]
+        self._pieces = [CodedPiece(part, cutting.taught) for part in parts[1::2]]
+
+    @property
+    def is_torn(self) -> bool:
+        return any(piece.torn for piece in self._split) or any(plan.is_torn for plan in self._inner())
+
+    def _inner(self) -> Iterator[_Plan]:
+        for plans in self._branches.values():
+            yield from plans
+
+    def all_pieces(self) -> Iterator[CodedPiece]:
+        yield from self._pieces
+        for plan in self._inner():
+            yield from plan.all_pieces()
+
+    def translation(self, decoding: Decoding) -> Translation:
+        pieces = list(self.all_pieces())
+        translated = [piece for piece in pieces if piece.request is not None]
+        (_, best), *rest = best_choices([piece.hypotheses for piece in self._pieces], decoding.n_best)
+        inner = {
+            code: [plan.translation(decoding).text for plan in own] for code, own in self._branches.items()
+        }
+        content = _with_branches(self._joined(best), inner)
+        tokens: list[TokenExplanation] = [token for piece in translated for token in piece.tokens]
+        return Translation(
+            source=self._source,
+            text="".join(map(str, content)),
+            score=sum(piece.hypotheses[0][1] for piece in translated) / len(translated)
+            if translated
+            else 0.0,
+            alternatives=tuple(
+                "".join(map(str, _with_branches(self._joined(other), inner))) for _, other in rest
+            ),
+            tokens=tuple(tokens) if decoding.explain else None,
+            repaired=any(piece.repaired for piece in pieces),
+            content=tuple(content),
+        )
+
+    def _joined(self, chosen: Sequence[CodedText]) -> list[Token]:
+        joined: list[Token] = []
+        text = before = ""
+        for piece, glue, own in zip(self._split, self._glue, chosen, strict=False):
+            written = glue_for(piece, before, text, own.plain)
+            joined += glue.tokens if written == piece.glue or glue.codes else [written]
+            joined += own.tokens
+            text, before = own.plain, piece.text
+        return [*joined, *self._glue[-1].tokens]
+
+
+def _read(text: Text, numbers: bool) -> CodedText:
+    tokens: list[Token] = []
+    for token in text.tokens if isinstance(text, CodedText) else [text]:
+        if not isinstance(token, str):
+            tokens.append(token)
+            continue
+        for part in with_messages(without_surrogates(token)):
+            tokens += numbers_as_codes(part) if numbers and isinstance(part, str) else [part]
+    return with_codes(tokens)
+
+
+def _with_branches(tokens: Sequence[Token], translated: dict[int, list[str]]) -> list[Token]:
+    """With the messages as they are written with translated branches."""
+    done: list[Token] = []
+    for token in tokens:
+        if isinstance(token, str) or not isinstance(token.data, Message):
+            done.append(token)
+        else:
+            done.append(token.data.written(translated[id(token)]))
+    return done
+
+
+def without_surrogates(text: str) -> str:
+    """Half a character is none: lone surrogates, which no tokenizer takes, become U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
