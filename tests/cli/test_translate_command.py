@@ -139,7 +139,7 @@ def test_a_line_too_long_for_the_model_is_said_once(
     done = kster("translate", "--model", taught_marian, "--beam", 1, stdin=f"{long}\n{long}\n")
     assert done.status == 0
     assert len(done.lines) == 2
-    assert done.err.count("kster: warning: some lines are longer") == 1
+    assert done.err.count("kster: warning: some sentences are longer") == 1
 
 
 def test_mistakes_are_one_line(

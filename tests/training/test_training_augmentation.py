@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from kster.text.placeholders import are_kept
+from kster.text.recognition import are_kept
 from kster.training import train
 from kster.training.augmentation import Augmenter, shared_words
 from kster.training.prepared import PreparedData

@@ -70,6 +70,15 @@ def with_codes(tokens: Iterable[Token]) -> CodedText:
     return CodedText.of(found)
 
 
+def are_kept(source: str, translation: str) -> bool:
+    """Whether a translation has the codes of its source, in whatever order."""
+    return sorted(map(str, _codes(source))) == sorted(map(str, _codes(translation)))
+
+
+def _codes(text: str) -> list[Code]:
+    return [code for _, code in recognise(text).codes]
+
+
 def _split(text: str) -> Iterator[Token]:
     at = 0
     for match in _CODE.finditer(text):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kster.text.placeholders import are_kept
+from kster.text.recognition import are_kept
 from kster.training.settings import CleaningSettings
 
 # What a reader does not see: control characters, zero-width signs, the byte order mark.

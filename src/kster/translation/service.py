@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
-from kster.text.codes import CodedText, Token
+from kster.text.codes import Code, CodedText, Token
 from kster.text.messages import Message, numbers_as_codes, with_messages
 from kster.text.recognition import with_codes
 from kster.translation.decoding import Decoding
@@ -183,13 +183,15 @@ def _read(text: Text, numbers: bool) -> CodedText:
 
 
 def _with_branches(tokens: Sequence[Token], translated: dict[int, list[str]]) -> list[Token]:
-    """With the messages as they are written with translated branches."""
+    """With the messages as they are written with translated branches, and neighbouring texts as one."""
     done: list[Token] = []
     for token in tokens:
-        if isinstance(token, str) or not isinstance(token.data, Message):
+        if isinstance(token, Code) and isinstance(token.data, Message):
+            token = token.data.written(translated[id(token)])
+        if isinstance(token, str) and done and isinstance(done[-1], str):
+            done[-1] += token
+        elif token != "":
             done.append(token)
-        else:
-            done.append(token.data.written(translated[id(token)]))
     return done
 
 

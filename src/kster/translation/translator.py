@@ -11,17 +11,12 @@ from typing import TypedDict, Unpack, overload
 
 from kster.errors import KsterError
 from kster.model import BaseModel
-from kster.model.step import Predict, StepDecoder
+from kster.model.step import StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.text.codes import CodedText
-from kster.text.marks import same_marks
-from kster.text.projection import Link
-from kster.translation.batches import batches
-from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.decoding import Decoding
-from kster.translation.explanation import TokenExplanation, explain, score_forced
+from kster.translation.explanation import score_forced
 from kster.translation.known_texts import KnownTexts
-from kster.translation.links import links_of
 from kster.translation.open_memories import (
     NamedMemory,
     OpenMemory,
@@ -31,10 +26,9 @@ from kster.translation.open_memories import (
     open_memory,
     opened,
 )
+from kster.translation.outputs import longest_translation, outputs_of
 from kster.translation.predictor import (
     Method,
-    SmoothedPredictor,
-    base_predictor,
     require_method,
     require_same_model,
 )
@@ -159,8 +153,8 @@ class Translator:
 
         Args:
             texts: a string, a `CodedText`, or a list of these.
-            memory: searched instead of the translator's own; a directory is opened for this call alone, so open
-                a `Memory` to use it often.
+            memory: searched instead of the translator's own; a directory is opened for this call alone, so
+                open a `Memory` to use it often.
             method: "base", "knn" or "kster"; by default "kster" with a memory and "base" without.
             smoother: used instead of the one the method resolves to.
             beam, length_penalty: of the search.
@@ -223,7 +217,11 @@ class Translator:
         what = "sentences" if split_sentences else "lines"
 
         def warn() -> None:
-            log.warning("some %s are longer than %d tokens and were cut", what, self._longest)
+            log.warning(
+                "some %s are longer than %d tokens and were translated in parts; nothing was left out",
+                what,
+                self._longest,
+            )
 
         return translation_steps(
             texts, decoding, Cutting(self._fits, taught, split_sentences, self.keep_codes), on_cut=warn
@@ -304,79 +302,19 @@ class Translator:
             raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
         with opened(memory, self.model) as given:
             chosen, smoother = self._choose(given, method, smoother)
-            return self._decode(pieces, decoding, chosen, smoother, batch_sentences, progress)
-
-    def _decode(
-        self,
-        pieces: list[str],
-        decoding: Decoding,
-        memory: OpenMemory | None,
-        smoother: Smoother | None,
-        batch_sentences: int | None,
-        progress: Callable[[int], None] | None,
-    ) -> list[Output]:
-        predict: Predict = base_predictor
-        if memory is not None and smoother is not None:
-            predict = SmoothedPredictor(memory, smoother)
-        ids = self.model.tokenise_source(pieces)
-        order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
-        limits = [self.longest_translation(len(ids[i])) for i in order]
-        outputs: dict[int, Output] = {}
-        for part in batches(self.model, limits, decoding.beam, batch_sentences):
-            batch = order[part]
-            sources = [ids[i] for i in batch]
-            found = self._search(sources, predict, decoding)
-            made = self._outputs([pieces[i] for i in batch], sources, found, decoding, memory, smoother)
-            for i, output in zip(batch, made, strict=True):
-                outputs[i] = output
-            if progress is not None:
-                progress(len(outputs))
-        return [outputs[i] for i in range(len(pieces))]
-
-    def _outputs(
-        self,
-        texts: list[str],
-        sources: list[list[int]],
-        found: list[list[Hypothesis]],
-        decoding: Decoding,
-        memory: OpenMemory | None,
-        smoother: Smoother | None,
-    ) -> list[Output]:
-        """What was found for some pieces, as text; hypotheses that keep the marks of their piece first."""
-        written = [self.model.detokenise([one.tokens for one in own]) for own in found]
-        kept: list[list[tuple[str, Hypothesis]]] = []
-        for piece, texts_of, own in zip(texts, written, found, strict=True):
-            pairs = list(zip(texts_of, own, strict=True))
-            pairs.sort(key=lambda pair: not same_marks(piece, pair[0]))
-            kept.append(pairs[: decoding.n_best])
-        best = [[*own[0][1].tokens, self.model.eos_id] for own in kept]
-        tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(found)
-        links: list[tuple[Link, ...] | None] = [None] * len(found)
-        if decoding.explain:
-            tokens = [tuple(t) for t in explain(self.model, sources, best, memory, smoother)]
-        if decoding.align:
-            links = list(links_of(self.model, texts, sources, [own[0][0] for own in kept], best))
-        return [
-            Output(tuple((text, one.score) for text, one in own), explanation, link)
-            for own, explanation, link in zip(kept, tokens, links, strict=True)
-        ]
-
-    def _search(
-        self, sources: list[list[int]], predict: Predict, decoding: Decoding
-    ) -> list[list[Hypothesis]]:
-        return beam_search(
-            self.decoder,
-            sources,
-            predict,
-            beam=decoding.beam,
-            length_penalty=decoding.length_penalty,
-            limits=[self.longest_translation(len(row)) for row in sources],
-            n_best=decoding.beam,  # one of the others may have kept what the best has lost
-        )
+            return outputs_of(
+                self.decoder,
+                pieces,
+                decoding,
+                chosen,
+                smoother,
+                batch_sentences,
+                progress or (lambda _: None),
+            )
 
     def longest_translation(self, source_tokens: int) -> int:
         """The most tokens a translation may have: twice its source and a little, as far as the model goes."""
-        return min(2 * source_tokens + 20, self.model.max_length)
+        return longest_translation(self.model, source_tokens)
 
 
 def _require_texts(texts: Sequence[Text]) -> None:

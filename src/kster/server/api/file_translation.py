@@ -7,9 +7,9 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter
@@ -17,7 +17,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse
 
 from kster.documents.kinds import open_document
-from kster.documents.translating import PlainTexts
 from kster.errors import KsterError
 from kster.server.api.context import TheEngine
 from kster.server.api.libretranslate import is_target_already, principal_by
@@ -26,7 +25,10 @@ from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.text.codes import CodedText, Token
 from kster.text.languages import AUTO
+
+Sized = TypeVar("Sized", str, CodedText)
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -75,31 +77,23 @@ async def translate_document(
     engine: Engine, principal: Principal, served: ServedModel, name: str, data: bytes
 ) -> bytes:
     document = await asyncio.to_thread(open_document, name, data, served.source, served.target)
-    texts = PlainTexts(document.units)
-    pieces = texts.pieces
-    if not pieces:
+    units = [CodedText.of(unit.text) for unit in document.units]
+    if not units:
         return data
-    if (size := sum(map(len, pieces))) > MAX_CHARACTERS:
+    if (size := sum(map(len, units))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
     memories = [part for _, part in engine.catalogue.automatic(principal, served)]
-    known: dict[str, str] = {}  # files repeat themselves
-
-    async def translations(pieces: list[str]) -> list[str]:
-        new = [piece for piece in dict.fromkeys(pieces) if piece not in known]
-        for some in portions(new):
-            patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one piece may be long
-            results = await engine.translate(served, some, memories, patience=patience)
-            known.update(zip(some, (result.text for result in results), strict=True))
-        return [known[piece] for piece in pieces]
-
-    first = await translations(pieces)
-    more = await translations(await asyncio.to_thread(texts.again, first))
-    return await asyncio.to_thread(document.written, texts.results(first, more))
+    known: dict[CodedText, tuple[Token, ...]] = {}  # files repeat themselves
+    for some in portions(list(dict.fromkeys(units))):
+        patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long
+        results = await engine.translate(served, some, memories, patience=patience)
+        known.update(zip(some, (result.content for result in results), strict=True))
+    return await asyncio.to_thread(document.written, [known[unit] for unit in units])
 
 
-def portions(pieces: list[str]) -> Iterator[list[str]]:
+def portions(pieces: Sequence[Sized]) -> Iterator[list[Sized]]:
     """Pieces in order, as many together as are translated in good time; a long one alone."""
-    portion: list[str] = []
+    portion: list[Sized] = []
     size = 0
     for piece in pieces:
         if portion and (len(portion) == PIECES_AT_ONCE or size + len(piece) > CHARACTERS_AT_ONCE):

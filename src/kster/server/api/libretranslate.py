@@ -144,10 +144,10 @@ async def translate_texts(
         return [Answer(result.text, list(result.alternatives), result.repaired) for result in done]
     documents = await asyncio.to_thread(lambda: [HtmlText(text) for text in texts])
     units = [CodedText.of(unit.text) for document in documents for unit in document.units]
-    done = iter(await engine.translate(served, units, memories))
+    waiting = iter(await engine.translate(served, units, memories))
     answers = []
     for document in documents:
-        own = [next(done) for _ in document.units]
+        own = [next(waiting) for _ in document.units]
         html = await asyncio.to_thread(document.written, [list(result.content) for result in own])
         answers.append(Answer(html, repaired=any(result.repaired for result in own)))
     return answers

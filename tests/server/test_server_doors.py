@@ -1,0 +1,54 @@
+"""All doors of the server, the command line and Python give the same text for the same input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from running import RunningServer
+from translated import translate_file
+
+from kster import Translator
+from tiny import ENGLISH
+
+TEXTS = [
+    f"{ENGLISH[0].capitalize()}. {ENGLISH[1].capitalize()}!",
+    "Press <b>%(button)s</b> and open the {part}.",
+    "{n, plural, one {# dog runs} other {# dogs run}}",
+    "the red house",
+]
+
+
+def v1(server: RunningServer, text: str) -> str:
+    body = {"text": text, "source": "en", "target": "de", "explain": True}
+    answer = server.http.post("/v1/translate", json=body)
+    return str(answer.json()["translations"][0]["text"])
+
+
+def libretranslate(server: RunningServer, text: str) -> str:
+    answer = server.http.post("/translate", json={"q": text, "source": "en", "target": "de"})
+    return str(answer.json()["translatedText"])
+
+
+def modernmt(server: RunningServer, text: str) -> str:
+    answer = server.http.get("/mmt/translate", params={"q": text, "source": "en", "target": "de"})
+    return str(answer.json()["data"]["translation"])
+
+
+def apertium(server: RunningServer, text: str) -> str:
+    answer = server.http.get("/translate", params={"q": text, "langpair": "en|de"})
+    return str(answer.json()["responseData"]["translatedText"])
+
+
+def file(server: RunningServer, text: str) -> str:
+    return translate_file(server, "a.txt", text.encode()).decode()
+
+
+@pytest.mark.parametrize("door", [v1, libretranslate, modernmt, apertium, file])
+def test_every_door_translates_as_python_does(
+    server: RunningServer, door: Callable[[RunningServer, str], str], taught_marian: Path, shared_memory: Path
+) -> None:
+    with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
+        expected = [done.text for done in translator.translate(TEXTS)]
+    assert [door(server, text) for text in TEXTS] == expected

@@ -1,0 +1,128 @@
+"""One way from a text to its translation: what a model is asked for, and what becomes of its answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from kster import Translator
+from kster.text.codes import Code, CodedText
+from kster.text.marks import MARK
+from kster.translation.decoding import Decoding
+from kster.translation.result import Output, Translation
+from kster.translation.service import Cutting, Round, Text, run, translation_steps
+
+
+def translate(
+    texts: Sequence[Text], *, keeps: bool = True, taught: dict[str, str] | None = None, sentences: bool = True
+) -> tuple[list[Translation], list[Round]]:
+    """By a model that writes capitals, and loses marks unless it `keeps` them; also what it was asked for."""
+    rounds: list[Round] = []
+    known = taught or {}
+
+    def model(wanted: Round) -> list[Output]:
+        rounds.append(wanted)
+        return [output(text) for text in wanted.texts]
+
+    def output(text: str) -> Output:
+        written = known.get(text) or (text if keeps else MARK.sub("", text)).upper()
+        words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+        return Output(((written, -1.0),), None, tuple((span, span) for span in words))
+
+    cutting = Cutting(
+        lambda text: len(text) < 200, lambda text: [known[text]] if text in known else [], sentences
+    )
+    return run(translation_steps(texts, Decoding(), cutting), model), rounds
+
+
+def test_sentences_are_asked_for_one_by_one_and_codes_go_as_marks() -> None:
+    (done,), rounds = translate(["Save <b>%s</b> now. Then {0} is here!"])
+    assert [wanted.texts for wanted in rounds] == [["Save {0} now.", "Then {0} is here!"]]
+    assert done.text == "SAVE <b>%s</b> NOW. THEN {0} IS HERE!"
+    assert not done.repaired
+
+
+def test_codes_that_a_model_loses_are_put_back_and_the_translation_says_so() -> None:
+    (lost, whole), rounds = translate(["Press the <b>red</b> button %d times.", "All is well."], keeps=False)
+    assert rounds[1] == Round(["Press the red button times."], align=True)
+    assert lost.text == "PRESS THE <b>RED</b> BUTTON %d TIMES."
+    assert lost.repaired
+    assert lost.to_json()["repaired"] is True
+    assert not whole.repaired
+    assert "repaired" not in whole.to_json()
+
+
+@pytest.mark.parametrize("text", ["%s", "<b>%d</b> / {total}", "https://a.example/b", "", " \n "])
+def test_a_text_with_nothing_but_codes_is_not_translated(text: str) -> None:
+    (done,), rounds = translate([text])
+    assert done.text == text
+    assert not rounds
+
+
+def test_messages_are_translated_inside_their_branches() -> None:
+    message = "You have {n, plural, offset:1 =0 {nothing} one {# file} other {{who} has # files}} here."
+    (done,), rounds = translate([message])
+    assert done.text == (
+        "YOU HAVE {n, plural, offset:1 =0 {NOTHING} one {# FILE} other {{who} HAS # FILES}} HERE."
+    )
+    assert rounds[0].texts == ["You have {0} here.", "nothing", "{0} file", "{0} has {1} files"]
+    nested = "{sex, select, female {{n, plural, one {her #th} other {hers}}} other {theirs}}"
+    assert translate([nested])[0][0].text == (
+        "{sex, select, female {{n, plural, one {HER #TH} other {HERS}}} other {THEIRS}}"
+    )
+
+
+def test_line_breaks_written_as_escapes_or_tags_end_a_line() -> None:
+    (done,), rounds = translate(["One line\\nTwo lines<br>three lines"])
+    assert rounds[0].texts == ["One line", "Two lines", "three lines"]
+    assert done.text == "ONE LINE\\nTWO LINES<br>THREE LINES"
+
+
+def test_what_was_taught_comes_back_as_taught_with_whatever_codes() -> None:
+    taught = {"Hello %s. Bye.": "Tag, %s!", "Press {key} now": "Jetzt drücken"}
+    done, rounds = translate(list(taught), taught=taught)
+    assert [own.text for own in done] == list(taught.values())
+    assert rounds[0].texts == list(taught)
+    assert not any(own.repaired for own in done)
+
+
+def test_a_documents_own_codes_come_back_as_the_same_objects_in_their_places() -> None:
+    begin, end, image = Code("open", object(), 1), Code("close", object(), 1), Code("alone", object())
+    text = CodedText.of(["One ", begin, "two. ", image, "Three", end, " four."])
+    for keeps in (True, False):
+        (done,), _ = translate([text], keeps=keeps)
+        assert done.content == ("ONE ", begin, "TWO. ", image, "THREE", end, " FOUR.")
+    taught = {"One two. Three four.": "Een twe. Thrie fuor."}
+    (done,), _ = translate([text], taught=taught)
+    assert [code for code in done.content if isinstance(code, Code)] == [begin, image, end]
+    assert done.text == "Een twe. Thrie fuor."
+
+
+def test_whole_lines_are_one_text_where_asked_for() -> None:
+    _, rounds = translate(["One. Two."], sentences=False)
+    assert rounds[0].texts == ["One. Two."]
+
+
+@pytest.fixture(params=["taught_marian", "taught_m2m100"], scope="module")
+def translator(request: pytest.FixtureRequest) -> Translator:
+    return Translator(request.getfixturevalue(request.param))
+
+
+def test_a_text_gives_one_translation_and_a_list_gives_a_list(translator: Translator) -> None:
+    with translator as same:
+        one = same.translate("the red house")
+        assert isinstance(one, Translation)
+        assert same.translate(["the red house"]) == [one]
+        assert same.translate([]) == []
+
+
+def test_any_model_gives_back_all_codes(translator: Translator) -> None:
+    texts = ["open the <b>red</b> tank", "%(n)d of {0} run &amp; read", "press <i>the {key}</i>."]
+    texts.append("{n, plural, other {# dogs}}")
+    for explain in (False, True):
+        for text, done in zip(texts, translator.translate(texts, explain=explain), strict=True):
+            codes = r"</?\w>|%\(n\)d|\{\w+\}|&amp;|\{n, plural, other|#"
+            assert sorted(re.findall(codes, done.text)) == sorted(re.findall(codes, text))
+            assert done.text == str(translator.translate(text))
