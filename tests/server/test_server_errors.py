@@ -13,8 +13,8 @@ from kster.errors import KsterError
 from kster.server import errors
 from kster.server.middleware import Gate
 from kster.server.settings import ServerSettings
-from kster.text.codes import CodedText
 from kster.text.marks import MarkedText
+from kster.text.recognition import with_codes
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def test_a_mistake_is_told_to_the_client(broken: TestClient) -> None:
         ("use <code>ls -l</code> here", "use {0} here", "hier {0} nehmen", "hier <code>ls -l</code> nehmen"),
         ("a <b>b</b> c <i>d</i>", "a {0} b {1} c {2} d {3}", "{2}D{3}{0}B{1}", "<i>D</i> <b>B</b>"),
         ("say {0} to <b>him</b>", "say {0} to {1} him {2}", "{1} ihm {2} {0} sagen", "<b>ihm</b> {0} sagen"),
-        ("(<b>a</b>) b", "( {0} a {1}) b", "({0}A{1}) B", "(<b>A</b>) B"),
+        ("(<b>a</b>) b", "({0} a {1}) b", "({0}A{1}) B", "(<b>A</b>) B"),
         ("a <b>b</b>", "a {0} b {1}", "A {1} B {0}", None),
         ("a <b>b</b>", "a {0} b {1}", "A {0} B", None),
         ("a <b>b</b>", "a {0} b {1}", "A {0} {1} B", None),
         ("a <b>b</b>", "a {0} b {1}", "A {0} B {1} {0}", None),
         ("a <b>b</b>", "a {0} b {1}", "A {0} B {1} {2}", None),
-        ("a <b>b</b> <i>c</i>", "a {0} b {1} c {2}", "A {0} B {2} C {1}", None),
+        ("a <b>b</b> <i>c</i>", "a {0} b {1} {2} c {3}", "A {0} B {2} C {1} {3}", None),
     ],
 )
 def test_a_sentence_with_tags_is_translated_as_one(
@@ -81,7 +81,7 @@ def test_a_sentence_with_tags_is_translated_as_one(
 ) -> None:
     document = HtmlText(html)
     (unit,) = document.units
-    marked = MarkedText(CodedText.of(unit.text))
+    marked = MarkedText(with_codes(unit.text))
     assert marked.text == sent
     read = marked.read(translated)
     assert (read and document.written([read.tokens])) == done

@@ -18,11 +18,12 @@ from kster.text.codes import OBJECT, Code, CodedText, Token
 _VOID = frozenset(
     "area base br bx col embed ex hr img input it link meta ph source track wbr x".split()  # noqa: SIM905
 )
-_NO_LANGUAGE = "code|kbd|pre|samp|script|style|var"  # elements whose content is not translated, either
+_NO_LANGUAGE = "code|kbd|pre|samp|script|style|var"  # elements whose content is none, where it is short
 
 _KINDS = {
     "break": r"(?<!\\)(?:\\r)?\\n|(?<!\\)\\r|<br\s*/?>",
-    "element": rf"<(?P<name>{_NO_LANGUAGE})\b[^<>]*>[^<]{{0,300}}</(?P=name)\s*>",
+    "element": rf"<(?P<name>{_NO_LANGUAGE})\b[^<>]*>"
+    r"\s?[^<\s]{1,80}(?:\s[^<\s]{1,80}){0,3}\s?</(?P=name)>",
     "tag": r"</?[A-Za-z](?:[\w:.-]*)(?:\s[^<>]*|/)?>"
     r"|\[/?(?:b|i|u|s|url|img|size|color|font|quote|code|list)(?:=[^\]\n]{0,300})?\]",
     "comment": r"<!--.{0,300}?-->|<\?[^<>]{0,300}\?>|<!\[CDATA\[|\]\]>",
@@ -31,7 +32,7 @@ _KINDS = {
     "address": r"(?:(?:https?|ftps?|sftp|file|ssh|git|svn|ldap|irc)://|mailto:|www\.(?=\w))"
     r"[^\s<>\"“”„«»{}|\\^`]*[\w/#=&%+~@$]"
     r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
-    "path": r"(?<!\w)[A-Za-z]:\\[^\s\"'<>|*?]*|(?<!\S)\\\\[\w.-]+\\[^\s\"'<>|*?]*",
+    "path": r"(?<!\w)(?:[A-Za-z]:\\|\\\\(?=[\w.-]+\\))(?:[^\s\"'<>|*?]*[^\s\"'<>|*?.,;:!)])?",
     "escape": r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\\tbfav0\"'])",
     "weblate": r"\[X\d+X\]",
     "braces": r"\{\{\{[^{}\n]{0,200}\}\}\}|\$?\{\{[^{}\n]{0,200}\}\}|\{%[^{}\n]{0,200}%\}"
