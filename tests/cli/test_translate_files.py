@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import PAIRS, Call, write_lines
-from kster.cli.translate_command import DOCUMENTS, MARKUP
+from cli.conftest import PAIRS, Call
 from kster.errors import KsterError
 from kster.formats import detect_format
 from kster.translation import Translator
@@ -118,22 +117,53 @@ def test_a_pipe_may_be_the_output(kster: Call, filled_memory: Path, tmp_path: Pa
     assert files(tmp_path) == {"in.txt"}
 
 
-@pytest.mark.parametrize("name", ["d.tmx", "d.xlf", "D.XLIFF", "d.po", "d.docx", "d.html", "d.tmx.gz"])
-def test_documents_are_left_to_the_server(
-    kster: Call, filled_memory: Path, tmp_path: Path, name: str
+def test_a_document_is_translated_whole_and_keeps_its_markup(
+    kster: Call, filled_memory: Path, tmp_path: Path
 ) -> None:
-    document = write_lines(tmp_path / name, ["<p>open the lid</p>"])
-    done = kster("translate", "--memory", filled_memory, "-i", document)
-    assert done.is_mistake(f"{name}: plain text is accepted here")
-    assert "`kster serve`, POST /translate_file" in done.err
-    assert kster("translate", "--memory", filled_memory, stdin="<p>open the lid</p>\n").status == 0
+    page, done = tmp_path / "page.html", tmp_path / "seite.html"
+    page.write_text("<h1>open the lid</h1>\n<!-- open the lid -->\n<p>clean the filter</p>\n")
+    for given in ([page], ["-i", page]):
+        outcome = kster("translate", *given, "-o", done, "--memory", filled_memory)
+        assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+        expected = "<h1>den Deckel öffnen</h1>\n<!-- open the lid -->\n<p>den Filter reinigen</p>\n"
+        assert done.read_text() == expected
 
 
-def test_the_server_takes_the_documents_that_are_left_to_it() -> None:
-    from kster.documents.kinds import SUFFIXES
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["no.docx", "-o", "b.docx"], "no.docx: no such file"),
+        (["a.exe", "-o", "b.exe"], "a.exe: not a kind of document that is known (.txt .html"),
+        (["a.html"], "a.html: name the file to write, such as --output a.translated.html"),
+        (["a.html", "-o", "a.html"], "a.html: is the input, too; nothing was written"),
+        (["a.html", "-o", "b.docx"], "b.docx: a translated .html file is one again; nothing was translated"),
+        (["a.html", "-o", "b.html", "--json"], "a.html: a document is written once"),
+        (["a.po", "-o", "b.po"], "a.po: line 1 is neither a comment nor a quoted PO string"),
+        (["-i", "a.tmx.gz"], "a.tmx.gz: is a document; unpack it first"),
+    ],
+)
+def test_a_document_that_cannot_be_translated_is_told_and_nothing_written(
+    kster: Call,
+    filled_memory: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.html", "a.exe", "a.po", "a.tmx.gz"):
+        (tmp_path / name).write_text("<p>open the lid</p>")
+    before = files(tmp_path)
+    assert kster("translate", *given, "--memory", filled_memory).is_mistake(said)
+    assert files(tmp_path) == before
 
-    assert {".txt", *DOCUMENTS} == set(SUFFIXES)
-    assert ".txt" not in MARKUP
+
+def test_python_translates_a_document_as_the_command_line_does(filled_memory: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Open the *lid*\n\n- open the lid\n- open the lid\n")
+    with Translator(memory=filled_memory) as translator:
+        done = translator.translate_file(tmp_path / "a.md", tmp_path / "b.md")
+    assert done.texts == 2
+    assert (tmp_path / "b.md").read_text().endswith("\n\n- den Deckel öffnen\n- den Deckel öffnen\n")
 
 
 def word_document(path: Path) -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from kster.cli.binary import require_text
+from kster.cli.document import is_document, require_document, translate_document
 from kster.cli.lines import line_blocks
 from kster.cli.loading import open_translator
 from kster.cli.options import (
@@ -32,25 +33,10 @@ from kster.errors import KsterError
 if TYPE_CHECKING:
     from kster.cli.explain_html import Page
     from kster.translation import Translation, Translator
+    from kster.translation.translator import TranslateOptions
 
 BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
 EXPLAINED_BLOCK = 128  # explanations are a thousand times larger than their sentences
-
-# What the server translates.
-DOCUMENTS: tuple[str, ...] = (
-    ".docx",
-    ".html",
-    ".htm",
-    ".xhtml",
-    ".po",
-    ".pot",
-    ".tmx",
-    ".xlf",
-    ".xliff",
-    ".md",
-)
-DOCUMENTS += (".md", ".markdown", ".json", ".arb", ".xml", ".strings", ".properties", ".srt", ".vtt")
-MARKUP = frozenset([*DOCUMENTS, ".sdlxliff", ".mqxliff", ".mxliff"])
 
 
 class Explain(StrEnum):
@@ -59,6 +45,14 @@ class Explain(StrEnum):
 
 
 def translate(
+    document: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DOCUMENT",
+            help="A file to be translated whole, to the one that --output names: .docx, .html, .md, .po, …",
+            show_default=False,
+        ),
+    ] = None,
     memory: Memories = None,
     model: Model = None,
     method: Annotated[
@@ -97,14 +91,34 @@ def translate(
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
 ) -> None:
-    """Translate plain text line by line. Empty lines stay empty and the order stays as it is.
+    """Translate plain text line by line, or a document. Empty lines stay empty and the order stays as it is.
 
-    Placeholders, tags and addresses (%s, {name}, <b>, https://…) come back as they were.
+    Placeholders, tags and addresses (%s, {name}, <b>, https://…) come back as they were. Of a document
+    (kster translate manual.docx -o handbuch.docx) the text is replaced and every other byte stays.
 
-    A memory knows its model: `--memory DIR` alone is enough. Documents (.docx, .html, .xliff, .po, …) are
-    translated by the server: `kster serve`.
+    A memory knows its model: `--memory DIR` alone is enough.
     """
     _require_sense(method, bool(memory), beam, n_best, html=explain is Explain.HTML, json=json)
+    options: TranslateOptions = {
+        "method": method.value if method else None,
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "n_best": n_best,
+        "explain": explain is not None,
+        "split_sentences": not whole_lines,
+        "batch_sentences": batch_sentences,
+    }
+    if document is None and input is not None and is_document(input):
+        document, input = input, None
+    if document is not None:
+        if input is not None or explain or json or n_best > 1:
+            raise KsterError(
+                f"{document}: a document is written once; no --input, --explain, --json, --n-best"
+            )
+        output = require_document(document, output)
+        translator = open_translator(memory or [], model, device, source_lang, target_lang)
+        translate_document(translator, document, output, options)
+        return
     _require_files(input, output)
     translator = open_translator(memory or [], model, device, source_lang, target_lang)
     done = 0
@@ -115,16 +129,7 @@ def translate(
         visible = output is not None or not sys.stdout.isatty()
         with progress_bar("translating", "lines", visible=visible) as show:
             for block in line_blocks(input, EXPLAINED_BLOCK if explain else BLOCK):
-                translations = translator.translate(
-                    block,
-                    method=method.value if method else None,
-                    beam=beam,
-                    length_penalty=length_penalty,
-                    n_best=n_best,
-                    explain=explain is not None,
-                    split_sentences=not whole_lines,
-                    batch_sentences=batch_sentences,
-                )
+                translations = translator.translate(block, **options)
                 writer.write(translations)
                 _note_repairs(translations, done)
                 done += len(block)
@@ -234,11 +239,8 @@ def _require_files(input: Path | None, output: Path | None) -> None:
     """That there is an input of plain text, and that the output would not overwrite it."""
     if input is not None and not input.is_file():
         raise KsterError(f"{input}: {'is a directory, not a file' if input.is_dir() else 'no such file'}")
-    if input is not None and _suffix(input) in MARKUP:
-        raise KsterError(
-            f"{input}: plain text is accepted here, one text a line; documents ({' '.join(DOCUMENTS)}) are "
-            "translated by the server: `kster serve`, POST /translate_file"
-        )
+    if input is not None and is_document(input.with_suffix("")) and input.suffix in (".gz", ".xz"):
+        raise KsterError(f"{input}: is a document; unpack it first")
     if input is not None:
         require_text(input)
     if input is not None and output is not None and output.exists() and input.samefile(output):
@@ -247,11 +249,6 @@ def _require_files(input: Path | None, output: Path | None) -> None:
         raise KsterError(f"{output}: is a directory, not a file to write to")
     if output is not None and not output.parent.is_dir():
         raise KsterError(f"{output.parent}: no such directory to write {output.name} to")
-
-
-def _suffix(path: Path) -> str:
-    name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
-    return Path(name).suffix
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
 from kster.text.codes import CodedText
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import score_forced
+from kster.translation.files import TranslatedFile, translate_file
 from kster.translation.known_texts import KnownTexts
 from kster.translation.open_memories import (
     NamedMemory,
@@ -199,6 +200,25 @@ class Translator:
             )
             translations = run(steps, outputs)
         return translations[0] if isinstance(texts, str | CodedText) else translations
+
+    def translate_file(
+        self, input: str | Path, output: str | Path, **options: Unpack[TranslateOptions]
+    ) -> TranslatedFile:
+        """Translate a document: text is replaced, every other byte stays.
+
+        Args:
+            input: a file of a kind that `kster.documents.kinds.SUFFIXES` names (.docx, .html, .md, .po, …).
+            output: where the translated file is put, whole or not at all; its suffix is the input's.
+            options: as of `translate`.
+
+        Returns:
+            How many texts were translated, and where codes had to be put back.
+
+        Raises:
+            KsterError: for a file that cannot be read, is of no known kind, or is too much; `output` is then
+                as it was.
+        """
+        return translate_file(self, Path(input), Path(output), options)
 
     def steps(
         self,

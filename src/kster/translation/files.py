@@ -1,0 +1,64 @@
+"""Whole files translated: what Python and the command line do with a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kster.documents.kinds import open_document
+from kster.errors import KsterError
+from kster.files import atomic_text
+from kster.text.codes import CodedText
+from kster.translation.result import Translation
+
+if TYPE_CHECKING:
+    from kster.translation.translator import TranslateOptions, Translator
+
+TEXTS_AT_ONCE = 256  # enough to batch by length, few enough to show progress
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedFile:
+    """texts: how many were translated, each once. repaired: where codes were put back, to be looked at."""
+
+    texts: int
+    repaired: tuple[str, ...]
+
+
+def translate_file(
+    translator: Translator,
+    input: Path,
+    output: Path,
+    options: TranslateOptions,
+    progress: Callable[[int, int], None] | None = None,
+) -> TranslatedFile:
+    """See `Translator.translate_file`. progress: called with the texts done and how many there are."""
+    _require_files(input, output)
+    source, target = translator.model.source_lang, translator.model.target_lang
+    if source is None or target is None:
+        raise KsterError(f"{translator.model.name}: does not say its languages; name source and target")
+    document = open_document(input.name, input.read_bytes(), source, target)
+    units = [CodedText.of(unit.text) for unit in document.units]
+    texts = list(dict.fromkeys(units))  # files repeat themselves
+    done: dict[CodedText, Translation] = {}
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        some = texts[start : start + TEXTS_AT_ONCE]
+        done.update(zip(some, translator.translate(some, **options), strict=True))
+        if progress is not None:
+            progress(len(done), len(texts))
+    written = document.written([done[text].content for text in units])
+    with atomic_text(output) as out:
+        out.buffer.write(written)
+    repaired = (unit.where for unit, text in zip(document.units, units, strict=True) if done[text].repaired)
+    return TranslatedFile(len(texts), tuple(repaired))
+
+
+def _require_files(input: Path, output: Path) -> None:
+    if not input.is_file():
+        raise KsterError(f"{input}: {'is a directory, not a file' if input.is_dir() else 'no such file'}")
+    if output.exists() and input.samefile(output):
+        raise KsterError(f"{output}: is the input, too; nothing was written")
+    if input.suffix.lower() != output.suffix.lower():
+        raise KsterError(f"{output}: a translated {input.suffix} file is one again; nothing was translated")
