@@ -41,9 +41,9 @@ def normalise(text: str) -> str:
     return _SPACES.sub(" ", _INVISIBLE.sub("", text.replace("\t", " "))).strip()
 
 
-def _plain(text: str) -> str:
-    """As `normalise`, with every space alike: a test is given away by its words."""
-    return " ".join(normalise(text).split())
+def _with_plain_spaces(text: str) -> str:
+    """A normalised text with every space alike: a test is given away by its words."""
+    return " ".join(text.split())
 
 
 def _digits(text: str) -> str:
@@ -105,7 +105,8 @@ class Cleaner:
     ) -> None:
         self.settings = settings
         self.profile = profile
-        self.held_out = {text for text in map(_plain, held_out) if len(text.split()) >= _HELD_OUT_WORDS}
+        plain = (_with_plain_spaces(normalise(text)) for text in held_out)
+        self.held_out = {text for text in plain if len(text.split()) >= _HELD_OUT_WORDS}
         self._seen: set[int] = set()  # 64-bit hashes of pairs: a corpus of any size fits
 
     def clean(self, pairs: Iterable[tuple[str, str]], report: CleaningReport) -> Iterator[tuple[str, str]]:
@@ -137,7 +138,7 @@ class Cleaner:
             return "placeholders"
         if self.profile is not None and self.profile.is_mixed_up(source, target):
             return "language"
-        if _plain(source) in self.held_out or _plain(target) in self.held_out:
+        if not self.held_out.isdisjoint(map(_with_plain_spaces, (source, target))):
             return "held_out"
         if limits.duplicates:
             key = hash((source, target))

@@ -1,0 +1,109 @@
+"""Does a memory keep facts straight? Near-duplicates of what it was taught, taught words, corrections.
+
+    python benchmarks/facts.py models/en-de
+
+- near duplicates (tests/data/near_duplicates.tsv): a taught sentence with one word changed (a number, a
+  negation, a name, a noun, a date, a unit). Right: the new word is there, the taught one is not. Shared: the
+  taught translation's own word for the rest is taken over.
+- taught words (taught_words.tsv): the next sentence uses the word that one example taught.
+- corrections (corrections.tsv): after a second, contradictory translation near-identical text follows it.
+
+For the base model, a memory as it is (with the smoother that the model carries), and the same memory fitted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from kster import Memory, Pair, Translator
+from kster.smoothing import FitSettings, fit
+from machine import describe
+
+DATA = Path(__file__).parents[1] / "tests" / "data"
+SYSTEMS = ("base", "unfitted", "fitted")
+Row = dict[str, str]
+
+
+def read(name: str) -> list[Row]:
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def has(text: str, word: str) -> bool:
+    """Whether a word stands in a text; a long one may have an ending ("Bäume" in "Bäumen")."""
+    ending = r"\w{0,2}" if re.search(r"[^\W\d]{4}$", word) else ""
+    return re.search(rf"(?<!\w){re.escape(word)}{ending}(?!\w)", text) is not None
+
+
+def is_right(row: Row, text: str) -> bool:
+    """Whether a translation has one of the words it must have, and none that it must not."""
+    wanted, unwanted = row["must"].split("/"), (row.get("must_not") or "").split(";")
+    return any(has(text, word) for word in wanted) and not any(has(text, word) for word in unwanted if word)
+
+
+class Systems:
+    """The base model, a memory of these pairs, and the same memory fitted."""
+
+    def __init__(self, translator: Translator, pairs: Iterable[Pair], scratch: Path, steps: int) -> None:
+        self.translator = translator
+        self.memory = Memory.create(scratch, translator.model)
+        for pair in pairs:
+            self.memory.add(pair.source, pair.target)
+        self.steps = steps
+
+    def translations(self, sources: list[str]) -> dict[str, list[str]]:
+        """By system; the memory is fitted in between."""
+        made = {"base": self._translate(sources, None), "unfitted": self._translate(sources, self.memory)}
+        fit(self.translator.model, self.memory, FitSettings(steps=self.steps))
+        return {**made, "fitted": self._translate(sources, self.memory)}
+
+    def _translate(self, sources: list[str], memory: Memory | None) -> list[str]:
+        return [made.text for made in self.translator.translate(sources, memory=memory)]
+
+
+def score(rows: list[Row], made: dict[str, list[str]], *, show: bool) -> None:
+    """Print the share that is right, by kind where there are kinds, and how many take over the rest."""
+    right: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for system in SYSTEMS:
+        for row, text in zip(rows, made[system], strict=True):
+            good = is_right(row, text)
+            right[row.get("kind", "all"), system].append(good)
+            if "shared" in row:
+                right["shared words", system].append(has(text, row["shared"]))
+            if show and not good:
+                print(f"  {system}: {row['source']} → {text}")
+    for kind in dict.fromkeys(kind for kind, _ in right):
+        shares = "   ".join(f"{sum(r) / len(r):6.1%}" for r in (right[kind, system] for system in SYSTEMS))
+        print(f"  {kind:13} {shares}   of {len(right[kind, 'base'])}")
+    if "kind" in rows[0]:
+        totals = [sum(is_right(r, t) for r, t in zip(rows, made[s], strict=True)) for s in SYSTEMS]
+        print(f"  {'all kinds':13} {'   '.join(f'{t / len(rows):6.1%}' for t in totals)}   of {len(rows)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("model", help="from English into German")
+    parser.add_argument("--steps", type=int, default=FitSettings().steps, help="of a fit")
+    parser.add_argument("--show", action="store_true", help="print the translations that are not right")
+    options = parser.parse_args()
+    print(describe(model=options.model, steps=options.steps))
+    translator = Translator(options.model)
+    print(f"right                {'   '.join(f'{system:>8}' for system in SYSTEMS)}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("near_duplicates", "taught_words", "corrections"):
+            rows = read(f"{name}.tsv")
+            pairs = [Pair(r["taught_source"], r.get("first_target") or r["taught_target"]) for r in rows]
+            pairs += [Pair(r["taught_source"], r["second_target"]) for r in rows if "second_target" in r]
+            systems = Systems(translator, pairs, Path(scratch) / name, options.steps)
+            print(name.replace("_", " "))
+            score(rows, systems.translations([row["source"] for row in rows]), show=options.show)
+
+
+if __name__ == "__main__":
+    main()

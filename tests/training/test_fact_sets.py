@@ -1,0 +1,42 @@
+"""The sets of near-duplicates, taught words and corrections are sound; the benchmark judges as they say."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+from facts import has, is_right, read
+
+
+def test_near_duplicates_of_every_kind_differ_from_what_is_taught() -> None:
+    rows = read("near_duplicates.tsv")
+    kinds = ("number", "negation", "name", "noun", "date", "unit")
+    assert Counter(row["kind"] for row in rows) == dict.fromkeys(kinds, 25)
+    assert len({row["source"] for row in rows} | {row["taught_source"] for row in rows}) == 300
+    for row in rows:
+        assert not is_right(row, row["taught_target"]), row
+        assert has(row["taught_target"], row["shared"]), row
+
+
+def test_taught_words_are_in_what_is_taught() -> None:
+    rows = read("taught_words.tsv")
+    assert len(rows) == 20
+    assert all(is_right(row, row["taught_target"]) for row in rows)
+
+
+def test_corrections_contradict_what_was_taught_first() -> None:
+    rows = read("corrections.tsv")
+    assert len(rows) == 10
+    assert all(is_right(row, row["second_target"]) for row in rows)
+    assert not any(is_right(row, row["first_target"]) for row in rows)
+
+
+def test_words_may_have_endings_but_are_not_parts_of_others() -> None:
+    assert has("unter den Bäumen", "Bäume")
+    assert has("40 g Mehl", "40 g")
+    assert not has("40 kg Mehl", "g")
+    assert not has("Der Kranich fliegt", "Kran")
+    assert not has("im Jahr 1912", "12")
