@@ -282,7 +282,7 @@ def searched_slices(scale: Scale) -> list[Slice]:
     """What examples are taken from: nothing that is in a memory or that fits to a memory learn from.
 
     The smoother that a model carries, from which fits begin, has learned from Europarl's dev set, however
-    (`default_smoother`).
+    (`smoother.domains` of its recipe).
     """
     tests = [test_slice(name, scale) for name in (GENERAL, *DOMAINS)]
     more = [Slice(name, split) for name in ("ted", "europarl") for split in ("dev", "test")]

@@ -148,6 +148,30 @@ class ExportSettings:
 
 
 @dataclass(frozen=True)
+class DomainSettings:
+    """A run of neighbouring lines of a parallel text."""
+
+    source: str
+    target: str
+    name: str | None = None  # used in reports; the source path when absent
+    first: int = 0  # lines before it
+    lines: int = 12_000
+
+    @property
+    def label(self) -> str:
+        return self.name or self.source
+
+
+@dataclass(frozen=True)
+class CarriedSmootherSettings:
+    """What the smoother that the model carries is fitted on; best text that is not trained on."""
+
+    domains: tuple[DomainSettings, ...] = ()  # of each one a memory of its own, as a customer has
+    general: tuple[DomainSettings, ...] = ()  # text that these memories should leave alone
+    steps: int = 3_000
+
+
+@dataclass(frozen=True)
 class TrainSettings:
     """A whole configuration file."""
 
@@ -169,6 +193,7 @@ class TrainSettings:
     training: OptimisationSettings = field(default_factory=OptimisationSettings)
     report: ReportSettings = field(default_factory=ReportSettings)
     export: ExportSettings = field(default_factory=ExportSettings)
+    smoother: CarriedSmootherSettings = field(default_factory=CarriedSmootherSettings)
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -193,6 +218,7 @@ class TrainSettings:
 
     def preparation(self) -> dict[str, Any]:
         """The settings that decide what the prepared data look like (`direction` and weights do not)."""
+        learned = {"size": self.vocabulary.size, "sample": self.vocabulary.sample}
         return {
             "source_lang": self.source_lang,
             "target_lang": self.target_lang,
@@ -200,7 +226,7 @@ class TrainSettings:
             "dev": list(self.dev.sides),
             "cleaning": json.loads(json.dumps(asdict(self.cleaning))),
             "augmentation": asdict(self.augmentation),
-            "vocabulary": vocabulary_identity(self.vocabulary_directory) or asdict(self.vocabulary),
+            "vocabulary": vocabulary_identity(self.vocabulary_directory) or learned,
         }
 
     def preparation_hash(self) -> str:

@@ -41,6 +41,7 @@ RANGES: dict[str, tuple[float, float]] = {  # both ends included
     "report.checkpoint_every": (1, MANY),
     "report.checkpoint_seconds": (0, MANY),
     "report.keep_checkpoints": (1, MANY),
+    "smoother.steps": (1, MANY),
     "export.num_beams": (1, 256),
     "export.length_penalty": (-10, 10),
 }
@@ -78,6 +79,9 @@ def _contradictions(settings: TrainSettings) -> dict[str, str | bool]:
         "vocabulary.reuse": settings.init is not None
         and settings.vocabulary.reuse is not None
         and "`init` brings its own vocabulary; leave this key out",
+        "smoother.general": bool(settings.smoother.domains)
+        and not settings.smoother.general
+        and "needed beside smoother.domains: text that memories should leave alone",
         "vocabulary.transplant": settings.vocabulary.transplant
         and settings.init is None
         and "needs `init`, a model whose embeddings are carried over",
