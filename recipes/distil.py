@@ -4,9 +4,9 @@
     kster train recipes/en-de.yaml --set prepared=runs/en-de/distilled --set output=runs/en-de/student
 
 The prepared data of the recipe are written again with the teacher's translations as targets; `--mix` keeps a
-share of the original ones. It works in blocks: stopped or interrupted, the same command goes on after the last
-finished one, and the same comes out. Long sentences come first, together with others of their length: little is
-padded, and a lack of memory shows at once.
+share of the original ones. It works in blocks: stopped or interrupted, the same command goes on after the
+last finished one, and the same comes out. Long sentences come first, together with others of their length:
+little is padded, and a lack of memory shows at once.
 """
 
 from __future__ import annotations
