@@ -15,13 +15,14 @@ from kster.version import __version__
 
 if TYPE_CHECKING:
     from kster.formats import Pair
-    from kster.memory import Memory, MemoryGroup
+    from kster.memory import Match, Memory, MemoryGroup
     from kster.model import BaseModel
     from kster.smoothing import Smoother
     from kster.translation import Translator
 
 _HOMES = {
     "BaseModel": "kster.model",
+    "Match": "kster.memory",
     "Memory": "kster.memory",
     "MemoryGroup": "kster.memory",
     "Pair": "kster.formats",
@@ -32,6 +33,7 @@ _HOMES = {
 __all__ = [
     "BaseModel",
     "KsterError",
+    "Match",
     "Memory",
     "MemoryGroup",
     "Pair",

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, BinaryIO, TextIO, cast
 
 from kster.errors import KsterError
 
@@ -51,6 +51,36 @@ def atomic_text(path: Path, *, keep: Callable[[Path], bool] | None = None) -> It
             if keep is None or not part.exists() or not keep(part):
                 part.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """A file to write to, put in place of `path` when the block ends without an error. Raises OSError.
+
+    durable: whether it is on the disk when this returns; what can be made anew need not be.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names that were added, replaced or removed here survive a loss of power."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _takes_a_stream(path: Path) -> bool:

@@ -132,6 +132,32 @@ def search(
 
 
 @app.command()
+def matches(
+    directory: Directory,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A source text.", show_default=False)],
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 5,
+    least: Annotated[int, typer.Option(min=0, max=100, help="The lowest percentage shown.")] = 50,
+    json: Json = False,
+) -> None:
+    """Find the segments whose sources are most like a text: how much, id, source, target.
+
+    100 % is equal but for case and white space; each word that would have to be changed counts against it.
+    """
+    with open_memory(directory) as memory:
+        found = memory.matches(text, limit, least=least)
+    if json:
+        emit_json([dataclasses.asdict(match) for match in found])
+        return
+    for match in found:
+        segment = match.segment
+        texts = one_line(segment.source), one_line(segment.target)
+        if on_terminal():
+            emit(f"{match.percentage:>3} %  {segment.id:>6}  {' → '.join(texts)}")
+        else:
+            emit("\t".join([str(match.percentage), str(segment.id), *texts]))
+
+
+@app.command()
 def info(directory: Directory, json: Json = False) -> None:
     """Say how large a memory is, which model it belongs to, and whether it is fitted."""
     with open_memory(directory) as memory:

@@ -8,6 +8,7 @@ from kster.memory.neighbours import Neighbours
 from kster.memory.report import CompactReport, ImportReport, MemoryInfo, SinceFit
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
+from kster.memory.sources import Match, Similar
 
 __all__ = [
     "CompactReport",
@@ -15,6 +16,7 @@ __all__ = [
     "ForcedKeys",
     "ImportReport",
     "KeyMaker",
+    "Match",
     "Memory",
     "MemoryGroup",
     "MemoryInfo",
@@ -22,5 +24,6 @@ __all__ = [
     "Provenance",
     "SearchSettings",
     "Segment",
+    "Similar",
     "SinceFit",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +15,8 @@ from kster.memory.entries import entry_ids
 from kster.memory.memory import Memory
 from kster.memory.neighbours import Neighbours
 from kster.memory.segment import Provenance, Segment
+from kster.memory.sources import Match, Similar
+from kster.memory.sources.matching import sorted_matches
 
 SHIFT = 40  # an id of the group = the memory's place in the group << 40 | its id there
 OWN = (1 << SHIFT) - 1
@@ -64,6 +67,22 @@ class MemoryGroup:
         for place, answer in enumerate(answers):
             answer.ids = _abroad(answer.ids, place)
         return Neighbours.merge(answers, k)
+
+    def similar(self, source: str, m: int) -> Similar:
+        """As `Memory.similar`, by relative BM25, with ids of segments within the group."""
+        found = [memory.similar(source, m) for memory in self.memories]
+        ids = np.concatenate([answer.segment_ids | place << SHIFT for place, answer in enumerate(found)])
+        scores, relative = (
+            np.concatenate(column)
+            for column in zip(*((one.scores, one.relative) for one in found), strict=True)
+        )
+        order = np.lexsort((-ids, -relative))[:m]
+        return Similar(ids[order], scores[order], relative[order])
+
+    def matches(self, source: str, n: int = 5, *, least: int = 1) -> list[Match]:
+        """As `Memory.matches`; `Match.memory` says which memory a segment is of."""
+        found = [match for memory in self.memories for match in memory.matches(source, n, least=least)]
+        return sorted_matches(reversed(found), n)
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         wanted = entry_ids(ids)

@@ -26,6 +26,9 @@ from kster.memory.reader import Reader
 from kster.memory.report import MemoryInfo, bytes_under, fit_status, since_fit
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
+from kster.memory.sources import Match, Similar, SourceIndex
+from kster.memory.sources.matching import CANDIDATES, best_matches
+from kster.memory.sources.scoring import Collection
 from kster.memory.store.checking import problems_of
 from kster.memory.store.description import Description
 from kster.memory.store.store import Store
@@ -41,9 +44,11 @@ class ReadableMemory:
         self.description = description
         self._store = Store(directory, description, lock_timeout)
         self._reader = Reader(self._store, search)
+        self._sources = SourceIndex(self._store)
 
     def close(self) -> None:
         self._reader.close()
+        self._sources.close()
         self._store.close()
 
     # Searching -----------------------------------------------------------------------------------
@@ -70,6 +75,30 @@ class ReadableMemory:
         Until they are there searches are exact, and slower; afterwards they are approximate.
         """
         self._reader.build_index()
+
+    def similar(self, source: str, m: int) -> Similar:
+        """The m segments whose sources resemble this text best by BM25, or as many as share a term with it.
+
+        Terms are words; pairs of characters in scripts that do not separate words.
+        """
+        return self.sources().similar(source, m)
+
+    def sources(self) -> Collection:
+        """The sources of all live segments, as of now."""
+        return self._sources.collection(self._reader.snapshot())
+
+    def matches(self, source: str, n: int = 5, *, least: int = 1) -> list[Match]:
+        """The n segments whose sources need the fewest words changed to be this text, best first.
+
+        least: the lowest percentage that counts as a match.
+        """
+        if n < 1 or not 0 <= least <= 100:
+            raise KsterError(f"n = {n}, least = {least}; accepted: n from 1 on, least from 0 to 100")
+        near = self.similar(source, max(CANDIDATES, 4 * n)).segment_ids.tolist()
+        with self._store.reading() as database:
+            found = database.by_ids(near)
+        found |= {segment.id: segment for segment in self.find_text(source)}
+        return best_matches(source, found.values(), n, least, str(self.directory))
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where each of these entries comes from. Raises KsterError for one that has left the memory."""

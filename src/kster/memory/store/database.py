@@ -141,11 +141,17 @@ class Database:
     def spans(self, since: int = -1) -> Spans:
         """The segments that changed after generation `since`, in the order of their entries."""
         rows = self.execute(
-            "SELECT id, first_entry, first_row, entry_count, checksum, target_group, removed FROM segments "
+            "SELECT id, first_entry, first_row, entry_count, checksum, target_group, pair_hash, removed "
+            "FROM segments "
             "WHERE generation > ? ORDER BY id",
             (since,),
         ).fetchall()
         return Spans.of(rows)
+
+    def sources(self, after: int, last: int) -> Iterator[tuple[int, int, str]]:
+        """Id, pair hash and source of live segments, ids from `after` + 1 to `last`, in their order."""
+        statement = "SELECT id, pair_hash, source FROM segments WHERE id > ? AND id <= ? AND removed = 0 "
+        yield from self.execute(statement + "ORDER BY id", (after, last))
 
     def counts(self) -> tuple[int, int]:
         """(live, removed) segments."""

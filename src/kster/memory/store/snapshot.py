@@ -26,6 +26,7 @@ class Snapshot:
     spans: Spans
     live: npt.NDArray[np.bool_]  # (rows,) whether a row's segment has not been removed
     live_count: int
+    live_segments: npt.NDArray[np.bool_]  # (s,) whether a line's segment has not been removed
 
     @property
     def rows(self) -> int:
@@ -34,7 +35,9 @@ class Snapshot:
 
     @property
     def bytes_in_ram(self) -> int:
-        return self.live.nbytes + sum(column.nbytes for column in self.spans.columns)
+        return (
+            self.live.nbytes + self.live_segments.nbytes + sum(column.nbytes for column in self.spans.columns)
+        )
 
     def content_hash(self, rows: int) -> int:
         """A number that says what the first `rows` rows are; they must end with a segment."""
@@ -69,12 +72,15 @@ def _is_current(store: Store, state: State) -> bool:
 def _advance(previous: Snapshot | None, state: State, entries: MappedEntries, changed: Spans) -> Snapshot:
     """changed: the segments that are new or changed since `previous`."""
     live = np.ones(entries.count, np.bool_)
-    spans = changed
+    spans, live_segments = changed, changed.removed == 0
     if previous is not None:
         live[: previous.rows] = previous.live
         last = previous.spans.segment_ids[-1] if len(previous.spans) else -1
-        spans = previous.spans.followed_by(changed.where(changed.segment_ids > last))
+        new = changed.segment_ids > last
+        spans = previous.spans.followed_by(changed.where(new))
+        live_segments = np.concatenate([previous.live_segments, live_segments[new]])
     gone = changed.where(changed.removed == 1)
+    live_segments[np.searchsorted(spans.segment_ids, gone.segment_ids)] = False
     for first, count in zip(gone.first_rows.tolist(), gone.counts.tolist(), strict=True):
         live[first : first + count] = False
-    return Snapshot(state.generation, state.epoch, entries, spans, live, int(live.sum()))
+    return Snapshot(state.generation, state.epoch, entries, spans, live, int(live.sum()), live_segments)

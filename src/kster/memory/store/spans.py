@@ -24,7 +24,8 @@ class Spans:
     counts: Ints  # (s,) entries
     checksums: Ints  # (s,) crc32 of the keys' bytes followed by the values' bytes
     target_groups: Ints  # (s,) equal for equal target texts
-    removed: Ints  # (s,) 0 or 1
+    pair_hashes: Ints  # (s,) equal for equal pairs of texts
+    removed: Ints  # (s,) 0 or 1, as of when the line was made: `Snapshot.live_segments` is newer
 
     @classmethod
     def of(cls, rows: list[tuple[int, ...]]) -> Spans:

@@ -1,0 +1,57 @@
+"""Fuzzy matches, as translators know them: how many of the words would have to be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kster.memory.segment import Segment
+from kster.memory.sources.words import folded, tokens_of
+
+CANDIDATES = 128  # sources looked at closely, or four for each match that is wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A segment whose source resembles a text."""
+
+    segment: Segment
+    percentage: int  # 100 when the two are equal, case and white space aside; else at most 99
+    memory: str = ""  # the memory's directory, which tells members of a group apart
+
+
+def best_matches(
+    source: str, candidates: Iterable[Segment], n: int, least: int, memory: str = ""
+) -> list[Match]:
+    """The n best with at least this percentage, best first, of equally good ones the newest first."""
+    whole, tokens = folded(source), tokens_of(source)
+    found = []
+    for segment in candidates:
+        if folded(segment.source) == whole:
+            found.append(Match(segment, 100, memory))
+        elif (percentage := similarity(tokens, tokens_of(segment.source))) >= least:
+            found.append(Match(segment, percentage, memory))
+    return sorted_matches(found, n)
+
+
+def sorted_matches(matches: Iterable[Match], n: int) -> list[Match]:
+    return sorted(matches, key=lambda match: (-match.percentage, -match.segment.id))[:n]
+
+
+def similarity(first: Sequence[str], second: Sequence[str]) -> int:
+    """The percentage of two texts that are not equal: 99 at most."""
+    longest = max(len(first), len(second))
+    share = 1 - edit_distance(first, second) / longest if longest else 0.0
+    return min(99, int(100 * share))
+
+
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """The fewest insertions, deletions and replacements that make one of the other (Levenshtein)."""
+    distances = list(range(len(second) + 1))
+    for i, token in enumerate(first, 1):
+        diagonal, distances[0] = distances[0], i
+        for j, other in enumerate(second, 1):
+            changed = diagonal + (token != other)
+            diagonal = distances[j]
+            distances[j] = min(changed, diagonal + 1, distances[j - 1] + 1)
+    return distances[-1]

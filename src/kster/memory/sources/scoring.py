@@ -1,0 +1,172 @@
+"""BM25 over parts of an index as over one: which sources resemble a text best, and how much.
+
+Terms count once in a source (in a sentence they hardly ever occur twice for a reason), so that BM25 is
+
+    BM25(q, d) = Σ_{t ∈ q ∩ d} idf(t) · (k₁ + 1) / (1 + k₁ (1 − b + b |d| / average |d|))
+
+and its second factor depends on the source alone: idf is summed over the terms, and only what has any is
+multiplied. Sources are found by the rarer terms of a text (by all of them while the collection is small), and
+the common ones are looked up only for those that can still be among the best: what shares nothing with a
+sentence but "of the" is no example for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kster.memory.sources.postings import Ints, Postings
+from kster.memory.sources.words import term_number, terms_of
+
+K1, B = 1.2, 0.75  # the usual ones
+WALKED = 1 << 15  # occurrences of a text's rarest terms that are walked through to find sources
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similar:
+    """The segments whose sources resemble a text best, best first, of equal ones the newest first."""
+
+    segment_ids: Ints  # (m,)
+    scores: Floats  # (m,) BM25
+    relative: Floats  # (m,) BM25 divided by that of the text with itself, at most 1
+
+    def __len__(self) -> int:
+        return len(self.segment_ids)
+
+
+class Part:
+    """Some of the sources, and where they are in a snapshot."""
+
+    def __init__(self, postings: Postings, lines: Ints) -> None:
+        """lines: (n,) of the snapshot's segments, -1 for a source that is not there (any more)."""
+        self.postings = postings
+        self.lines = lines
+        self._bitmaps: dict[int, npt.NDArray[np.uint8]] = {}  # of common terms, made when they are met
+
+    def has(self, place: int, sources: Ints) -> npt.NDArray[np.bool_]:
+        """(c,) whether each of these sources has the term at this place."""
+        having = self.postings.having(place)
+        if len(having) < len(self.postings) // 32:  # a bitmap would be longer
+            nearest = np.minimum(np.searchsorted(having, sources.astype(np.int32)), len(having) - 1)
+            return having[nearest] == sources
+        bitmap = self._bitmaps.get(place)
+        if bitmap is None:
+            flags = np.zeros(len(self.postings), np.bool_)
+            flags[having] = True
+            bitmap = self._bitmaps[place] = np.packbits(flags, bitorder="little")
+        return (bitmap[sources >> 3] >> (sources & 7).astype(np.uint8) & 1).astype(np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """A text as a collection of sources sees it; terms from the rarest on."""
+
+    places: tuple[Ints, ...]  # for each part (q,) the terms' places there
+    weights: Floats  # (q,) idf
+    own_score: float  # BM25 of the text with itself
+
+
+class Collection:
+    """All sources of one snapshot."""
+
+    def __init__(self, parts: Sequence[Part], live: npt.NDArray[np.bool_]) -> None:
+        """live: (s,) whether each line of the snapshot is a segment that has not been removed."""
+        self.parts = tuple(parts)
+        self._live = np.append(live, False)  # line -1
+        self._count = sum(len(part.postings) for part in parts)
+        total = sum(int(part.postings.lengths.sum()) for part in parts)
+        self._average = max(1.0, total / max(1, self._count))
+
+    def query(self, text: str) -> Query:
+        terms = np.unique(np.array([term_number(term) for term in terms_of(text)], np.uint64))
+        places = [part.postings.places_of(terms) for part in self.parts]
+        counts = sum(
+            (part.postings.counts(p) for part, p in zip(self.parts, places, strict=True)),
+            np.zeros(len(terms)),
+        )
+        weights = np.log1p((self._count - counts + 0.5) / (counts + 0.5)).astype(np.float32)  # (q,)
+        order = np.argsort(-weights, kind="stable")
+        own = float(weights.sum() * self._factor(np.array([len(terms)]))[0])
+        return Query(tuple(p[order] for p in places), weights[order], own)
+
+    def similar(self, text: str, m: int) -> Similar:
+        """The m best, or as many as share a term with the text."""
+        query = self.query(text)
+        found = [
+            self._best(part, places, query.weights, m)
+            for part, places in zip(self.parts, query.places, strict=True)
+        ]
+        ids = np.concatenate(
+            [
+                np.zeros(0, np.int64),
+                *(part.postings.segment_ids[best] for part, (best, _) in zip(self.parts, found, strict=True)),
+            ]
+        )
+        scores = np.concatenate([np.zeros(0, np.float32), *(score for _, score in found)])
+        order = np.lexsort((-ids, -scores))[:m]
+        return Similar(ids[order], scores[order], self._relative(scores[order], query))
+
+    def relative_scores(self, text: str) -> Floats:
+        """(s,) BM25 of every line's source divided by that of the text with itself, at most 1; removed: 0."""
+        query = self.query(text)
+        scores = np.zeros(len(self._live), np.float32)
+        for part, places in zip(self.parts, query.places, strict=True):
+            sums = np.zeros(len(part.postings), np.float32)
+            for place, weight in zip(places.tolist(), query.weights.tolist(), strict=True):
+                if place >= 0:
+                    sums[part.postings.having(place)] += weight
+            touched = np.flatnonzero(sums)
+            scores[part.lines[touched]] = sums[touched] * self._factor(part.postings.lengths[touched])
+        return self._relative(scores * self._live, query)[:-1]
+
+    def _relative(self, scores: Floats, query: Query) -> Floats:
+        return np.minimum(scores / np.float32(query.own_score), np.float32(1.0))
+
+    def _factor(self, lengths: npt.NDArray[np.integer]) -> Floats:
+        """(n,) what a source of this many terms gets for each of them."""
+        return ((K1 + 1) / (1 + K1 * (1 - B + B * lengths / self._average))).astype(np.float32)
+
+    def _best(self, part: Part, places: Ints, weights: Floats, m: int) -> tuple[Ints, Floats]:
+        """The m best sources of a part, in any order, and their scores. places: (q,), rarest terms first."""
+        known = places >= 0
+        places, weights = places[known], weights[known]
+        counts = part.postings.counts(places)
+        walked = np.concatenate([[0], np.cumsum(counts)])  # before each term
+        done = int(np.count_nonzero((walked[1:] <= WALKED) | (walked[:-1] < 2 * m)))
+        sources, sums = _sums([part.postings.having(place) for place in places[:done].tolist()], weights)
+        there = self._live[part.lines[sources]]
+        sources, sums = sources[there], sums[there]
+        factors, rest = self._factor(part.postings.lengths[sources]), float(weights[done:].sum())
+        for place, weight in zip(places[done:].tolist(), weights[done:], strict=True):
+            hopeful = (sums + rest) * factors >= _nth_largest(sums * factors, m)
+            sources, factors, sums = sources[hopeful], factors[hopeful], sums[hopeful]
+            sums += weight * part.has(place, sources)
+            rest -= float(weight)
+        scores = sums * factors
+        bar = _nth_largest(scores, m)
+        better, equal = np.flatnonzero(scores > bar), np.flatnonzero(scores == bar)
+        chosen = np.concatenate(
+            [equal[max(0, len(better) + len(equal) - m) :], better]
+        )  # the newest of equal ones
+        return sources[chosen], scores[chosen]
+
+
+def _nth_largest(numbers: Floats, n: int) -> float:
+    """0 when there are fewer."""
+    return float(np.partition(numbers, len(numbers) - n)[len(numbers) - n]) if len(numbers) >= n else 0.0
+
+
+def _sums(lists: Sequence[npt.NDArray[np.int32]], weights: Floats) -> tuple[Ints, Floats]:
+    """Every number that is in one of these lists, growing, and the sum of the weights of those it is in."""
+    if not lists:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    both = np.concatenate([having.astype(np.int64) << 16 | i for i, having in enumerate(lists)])
+    both.sort()
+    numbers = both >> 16
+    first = np.flatnonzero(np.diff(numbers, prepend=-1))
+    return numbers[first], np.add.reduceat(weights[both & 0xFFFF], first)
