@@ -28,5 +28,5 @@ def snapshot_of(arrays: np.ndarray | Sequence[np.ndarray], directory: Path) -> S
     appender.sync()
     appender.close()
     line = np.arange(n, dtype=np.int64)
-    spans = Spans(line, line, line, np.ones_like(line), line, line, np.zeros_like(line))
-    return Snapshot(1, 0, MappedEntries(files, n), spans, np.ones(n, np.bool_), n)
+    spans = Spans(line, line, line, np.ones_like(line), line, line, line, np.zeros_like(line))
+    return Snapshot(1, 0, MappedEntries(files, n), spans, np.ones(n, np.bool_), n, np.ones(n, np.bool_))
