@@ -121,21 +121,26 @@ class Spacing:
                 return was.spaced and follows[:1] == right[0]
             if _HYPHENATED.match(right):
                 return False
-            return self._as_before(gap, was, right[0])
+            return self._as_before(gap, was, right[0], follows[:1])
         assert isinstance(left, str)
         assert isinstance(right, Code)
         was = self._before[id(right)]
         precedes = was.left if isinstance(was.left, str) else ""
         if left[-1] in OPENING:
             return was.spaced and precedes[-1:] == left[-1]
-        return self._as_before(gap, was, left[-1])
+        return self._as_before(gap, was, left[-1], precedes[-1:])
 
     @staticmethod
-    def _as_before(gap: Gap, was: Gap, beside: str) -> bool:
-        """A standalone code beside a word is as far from it as from the word it was beside."""
-        if was.spaced and not _WITHOUT_SPACES.match(beside):
+    def _as_before(gap: Gap, was: Gap, beside: str, neighbour: str) -> bool:
+        """A standalone code is as far from a word as it was from another; it touches none if it did not.
+
+        beside: the character it is beside now; neighbour: the one it was beside in the source.
+        """
+        if _WITHOUT_SPACES.match(beside):
+            return gap.spaced
+        if was.spaced:
             return beside.isalnum() or beside in ".,;:!?…)]" or gap.spaced
-        return gap.spaced
+        return gap.spaced or (beside.isalnum() and not neighbour.isalnum())
 
 
 def _texts_apart(left: str, right: str, gap: Gap) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from kster.text.codes import Code, CodedText, Token, is_nested
 from kster.text.marks import MOST_MARKS, MarkedText
 from kster.text.projection import BareText
-from kster.text.recognition import recognise
+from kster.text.recognition import are_kept, recognise
 from kster.translation.explanation import TokenExplanation
 from kster.translation.marked_tokens import without_marks
 from kster.translation.result import Output
@@ -71,11 +71,13 @@ class CodedPiece:
         if not self._source.codes:
             return CodedText(translation)
         if self._marked is not None:
-            return self._marked.read(translation)
-        read = recognise(translation)
+            read = self._marked.read(translation)
+            # A code may look like another one beside other characters.
+            return read if read is not None and are_kept(str(self._source), str(read)) else None
+        found = recognise(translation)
         if translation in self._taught and all(isinstance(code.data, str) for _, code in self._source.codes):
-            return read  # whoever taught it may have meant other codes
-        return _same(self._source, read)
+            return found  # whoever taught it may have meant other codes
+        return _same(self._source, found)
 
 
 def _same(source: CodedText, translation: CodedText) -> CodedText | None:
