@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from kster import BaseModel, KsterError, Memory
-from kster.smoothing import FitSettings, resolve_smoother
-from kster.smoothing.fitting.default_fit import DefaultFitSettings, fit_default
+from kster.memory.neighbours import Neighbours
+from kster.smoothing import FitSettings, Smoother, SmootherSettings, resolve_smoother
+from kster.smoothing.fitting.default_fit import DefaultFitSettings, Training, fit_default
 from tiny import ENGLISH, GERMAN
 
 SETTINGS = DefaultFitSettings(
@@ -28,7 +30,10 @@ def test_a_default_smoother_is_fitted_saved_beside_the_model_and_found(
     pairs = list(zip(ENGLISH, GERMAN, strict=True))
     domains = {"forward": pairs, "backward": [(t, s) for s, t in pairs]}
     results = fit_default(
-        model, domains, pairs[::-1], directory / "smoother", scratch=tmp_path / "work", settings=SETTINGS
+        Training(model, domains, pairs[::-1]),
+        directory / "smoother",
+        scratch=tmp_path / "work",
+        settings=SETTINGS,
     )
     # two domains × sizes up to all there are × own and general text
     assert {(r.domain, r.size, r.text) for r in results} == {
@@ -43,10 +48,48 @@ def test_too_little_text_is_named(tiny_marian: Path, tmp_path: Path) -> None:
     model = BaseModel.load(tiny_marian)
     with pytest.raises(KsterError, match="law: 3 pairs; a default fit needs more than 6"):
         fit_default(
-            model,
-            {"law": [("a", "b")] * 3},
-            [("a", "b")] * 9,
+            Training(model, {"law": [("a", "b")] * 3}, [("a", "b")] * 9),
             tmp_path / "smoother",
             scratch=tmp_path / "work",
             settings=SETTINGS,
         )
+
+
+def test_a_universal_smoother_serves_models_of_any_width(
+    tiny_marian: Path, tiny_nllb: Path, tmp_path: Path
+) -> None:
+    pairs = list(zip(ENGLISH, GERMAN, strict=True))
+    models = [
+        BaseModel.load(tiny_marian),
+        BaseModel.load(tiny_nllb, source_lang="eng_Latn", target_lang="deu_Latn"),
+    ]
+    trainings = [Training(model, {"all": pairs}, pairs[::-1]) for model in models]
+    results = fit_universal(trainings, tmp_path / "universal", scratch=tmp_path / "work", settings=SETTINGS)
+    smoother = Smoother.load(tmp_path / "universal")
+    assert smoother.settings.dimension is None
+    for of_model in results:
+        assert sum(r.kster for r in of_model) < sum(r.base for r in of_model)
+
+
+def test_what_a_scale_free_smoother_decides_does_not_depend_on_the_scale_of_states() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        smoother = Smoother(SmootherSettings(features="scale-free", k=3, similarity=True, exact_match=0.98))
+        for parameter in smoother.parameters():
+            parameter.data.normal_()
+    generator = torch.Generator().manual_seed(1)
+    queries, keys = torch.randn(5, 8, generator=generator), torch.randn(5, 3, 8, generator=generator)
+    answers = []
+    for scale in (1.0, 32.0):
+        found = Neighbours(
+            distances=torch.linalg.vector_norm(queries[:, None] - keys, dim=-1) * scale,
+            values=torch.tensor([[1, 2, 1]]).expand(5, -1),
+            ids=torch.tensor([[0, 1, 2]]).expand(5, -1),
+            keys=keys * scale,
+            similarity=torch.tensor([[0.1, 0.9, 0.0]]).expand(5, -1),
+        )
+        answers.append(smoother(queries * scale, found, torch.full((5, 3), -3.0), torch.full((5,), -1.0)))
+    torch.testing.assert_close(answers[0].log_weights, answers[1].log_weights, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        answers[0].log_mixing_weight, answers[1].log_mixing_weight, atol=1e-4, rtol=1e-4
+    )

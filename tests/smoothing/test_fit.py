@@ -170,8 +170,8 @@ def test_with_nothing_to_learn_it_points_to_tune() -> None:
 
 
 def test_enough_neighbours_are_fetched_for_the_papers_dropout() -> None:
-    assert over_fetch(16) >= 17
-    assert over_fetch(LARGEST_K) <= LARGEST_SEARCH
+    assert over_fetch(FitSettings.paper()) >= 17
+    assert over_fetch(FitSettings(k=LARGEST_K, metric=8)) <= LARGEST_SEARCH
 
 
 def test_a_second_fit_reads_what_the_first_looked_up(

@@ -59,12 +59,12 @@ def test_what_is_nearest_by_it_comes_first_and_brings_its_value_and_key_along() 
         ids=torch.tensor([[1, 2, 3, -1]]),
         keys=torch.tensor([[[0.0, 1.0], [2.0, 0.0], [-2.0, 0.0], [0.0, 0.0]]], dtype=torch.float16),
     )
-    nearest = metric.nearest(queries, found, 3)
+    nearest = found.measured(metric(queries, found.keys).masked_fill(found.ids < 0, torch.inf), 3)
     assert nearest.values.tolist() == [[13, 12, 11]]  # of equal ones the newest first
     assert nearest.ids.tolist() == [[3, 2, 1]]
     assert nearest.keys[0, :, 0].tolist() == [-2.0, 2.0, 0.0]
     torch.testing.assert_close(nearest.distances, torch.tensor([[0.2, 0.2, math.sqrt(1.01)]]))
-    all_four = metric.nearest(queries, found, 4)
+    all_four = found.measured(metric(queries, found.keys).masked_fill(found.ids < 0, torch.inf), 4)
     assert all_four.ids[0, 3] == -1
     assert all_four.distances[0, 3] == torch.inf
 
@@ -102,6 +102,7 @@ def puzzle(tokens: int, seed: int, keys: torch.Tensor, values: torch.Tensor, ids
         log_probs_at_values=vague.unsqueeze(-1).expand(-1, 32).clone(),
         mean_log_prob=vague,
         max_log_prob=vague,
+        similarity=torch.zeros(tokens, 32),
     )
 
 

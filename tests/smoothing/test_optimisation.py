@@ -37,6 +37,7 @@ def cache_of(tokens: int, segment: int) -> FitCache:
         log_probs_at_values=vague.unsqueeze(-1).expand(-1, NEIGHBOURS).clone(),
         mean_log_prob=vague,
         max_log_prob=vague,
+        similarity=torch.zeros(tokens, NEIGHBOURS),
     )
 
 

@@ -20,6 +20,9 @@ class Neighbours:
     values: Tensor  # (n, k) int64, the token that followed; 0 where nothing was found
     ids: Tensor  # (n, k) int64, entry ids; -1 where nothing was found
     keys: Tensor  # (n, k, d) float16; zeros where nothing was found
+    similarity: Tensor | None = None
+    """(n, k) float32: how alike the source sentences are, from 0 to 1; None where nobody said which sentences
+    the queries belong to."""
 
     @classmethod
     def missing(cls, n: int, k: int, dimension: int, device: torch.device) -> Neighbours:
@@ -35,6 +38,8 @@ class Neighbours:
         """Replace the answer to one query."""
         self.distances[row], self.values[row] = answer.distances[0], answer.values[0]
         self.ids[row], self.keys[row] = answer.ids[0], answer.keys[0]
+        if self.similarity is not None and answer.similarity is not None:
+            self.similarity[row] = answer.similarity[0]
 
     @classmethod
     def stack(cls, parts: Sequence[Neighbours]) -> Neighbours:
@@ -46,6 +51,7 @@ class Neighbours:
             torch.cat([part.values for part in parts]),
             torch.cat([part.ids for part in parts]),
             torch.cat([part.keys for part in parts]),
+            _joined(parts, 0),
         )
 
     @classmethod
@@ -57,7 +63,7 @@ class Neighbours:
         distances = torch.cat([part.distances for part in parts], 1)
         values = torch.cat([part.values for part in parts], 1)
         keys = torch.cat([part.keys for part in parts], 1)
-        return cls(distances, values, ids, keys).measured(distances, k)
+        return cls(distances, values, ids, keys, _joined(parts, 1)).measured(distances, k)
 
     def measured(self, distances: Tensor, k: int) -> Neighbours:
         """The k nearest by these distances, (n, c)."""
@@ -67,7 +73,17 @@ class Neighbours:
             self.values.gather(1, order),
             self.ids.gather(1, order),
             take(self.keys, order),
+            None if self.similarity is None else self.similarity.gather(1, order),
         )
+
+
+def _joined(parts: Sequence[Neighbours], dimension: int) -> Tensor | None:
+    """The similarities of several answers; unknown ones are 0, and None where all are unknown."""
+    if all(part.similarity is None for part in parts):
+        return None
+    known = (part.similarity for part in parts)
+    each = [torch.zeros_like(p.distances) if s is None else s for p, s in zip(parts, known, strict=True)]
+    return torch.cat(each, dimension)
 
 
 def rank(queries: Tensor, ids: Tensor, keys: Tensor, values: Tensor, k: int) -> Neighbours:

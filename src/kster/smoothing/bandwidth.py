@@ -23,9 +23,14 @@ class LearnedBandwidth(nn.Module):
         nn.init.zeros_(self.affine.weight)
         nn.init.constant_(self.affine.bias, math.log(initial))
 
-    def forward(self, queries: Tensor, mean_keys: Tensor, evidence: Tensor | None = None) -> Tensor:
-        """queries, mean_keys: (n, d); evidence: (n, evidence_size). Returns σ, (n,)."""
-        parts = [queries, mean_keys] if evidence is None else [queries, mean_keys, evidence]
+    def forward(
+        self, queries: Tensor | None, mean_keys: Tensor | None, evidence: Tensor | None = None
+    ) -> Tensor:
+        """queries, mean_keys: (n, d), or None with a dimension of 0; evidence: (n, evidence_size).
+
+        Returns σ, (n,).
+        """
+        parts = [part for part in (queries, mean_keys, evidence) if part is not None]
         log_bandwidth = self.affine(torch.cat(parts, dim=-1)).squeeze(-1)  # (n,)
         return log_bandwidth.clamp(*LOG_BANDWIDTH_RANGE).exp()
 

@@ -4,8 +4,9 @@ A memory need not be fitted to be used. In this order:
 
 1. the memory's own fit, `<memory>/smoother/`;
 2. the default smoother that a model may carry beside its weights, `<model>/smoother/`;
-3. kNN-MT with the fixed settings below, which are safe on any model: they trust what the memory holds
-   exactly, fade with distance, and leave unrelated text to the base model.
+3. the universal smoother that ships with the package (`universal/`), which was fitted over several models;
+   for kNN-MT, the fixed settings below: they trust what the memory holds exactly, fade with distance, and
+   leave unrelated text to the base model.
 
 `smoother.json` there is KSTER (from `fit`), `knn.json` tuned kNN-MT (from `tune`).
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SMOOTHER_DIRECTORY = "smoother"
 KNN_FILE = "knn.json"
+UNIVERSAL = Path(__file__).parent / "universal"  # for models that carry no smoother
 
 Method = Literal["knn", "kster"]
 
@@ -77,6 +79,8 @@ def resolve_smoother(
     path = model_directory(model) / SMOOTHER_DIRECTORY / name
     if path.is_file():
         return ResolvedSmoother(_loaded.get(path, model), "model", path)
+    if method == "kster" and (path := UNIVERSAL / SETTINGS_FILE).is_file():
+        return ResolvedSmoother(_loaded.get(path, model), "default", path)
     return ResolvedSmoother(Smoother(SAFE_KNN).eval().to(model.device), "default", None)
 
 

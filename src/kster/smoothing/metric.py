@@ -9,13 +9,8 @@ candidates it finds, the nearest by this one are used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
-
-if TYPE_CHECKING:
-    from kster.memory import Neighbours
 
 NUMBERS_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # of the candidates' keys: 128 MiB, 1 GiB, several times
 NOT_ZERO = 1e-9  # of squared distances: at 0 a root has no slope
@@ -70,8 +65,3 @@ class Metric(nn.Module):
         plain = differences.square().sum(-1)  # (n, c)
         squared = self.scale.square() * plain + (differences @ self.weight.T).square().sum(-1)
         return squared.clamp_min(NOT_ZERO).sqrt()
-
-    def nearest(self, queries: Tensor, candidates: Neighbours, k: int) -> Neighbours:
-        """The k nearest of the candidates, with their distances by this measure."""
-        distances = self(queries, candidates.keys).masked_fill(candidates.ids < 0, torch.inf)  # (n, c)
-        return candidates.measured(distances, k)

@@ -14,6 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+EVIDENCE_WIDTH = 32
+"""Hidden units of a network that sees evidence alone."""
+
 
 class LogShares(NamedTuple):
     """How a prediction is shared between examples and base model, as logarithms that exponentiate to 1."""
@@ -33,14 +36,17 @@ class LearnedMixingWeight(nn.Module):
 
     def __init__(self, dimension: int, initial: float = 0.5, evidence_size: int = 0) -> None:
         super().__init__()
-        self.hidden = nn.Linear(2 * dimension + evidence_size, dimension)  # W₂, b₂
-        self.output = nn.Linear(dimension, 1)  # W₃, b₃
+        width = dimension or EVIDENCE_WIDTH
+        self.hidden = nn.Linear(2 * dimension + evidence_size, width)  # W₂, b₂
+        self.output = nn.Linear(width, 1)  # W₃, b₃
         nn.init.zeros_(self.output.weight)  # the first λ is `initial` for every query
         nn.init.constant_(self.output.bias, math.log(initial / (1.0 - initial)))
 
-    def forward(self, queries: Tensor, weighted_keys: Tensor, evidence: Tensor | None = None) -> LogShares:
-        """queries, weighted_keys: (n, d); evidence: (n, evidence_size)."""
-        parts = [queries, weighted_keys] if evidence is None else [queries, weighted_keys, evidence]
+    def forward(
+        self, queries: Tensor | None, weighted_keys: Tensor | None, evidence: Tensor | None = None
+    ) -> LogShares:
+        """queries, weighted_keys: (n, d), or None with a dimension of 0; evidence: (n, evidence_size)."""
+        parts = [part for part in (queries, weighted_keys, evidence) if part is not None]
         logit = self.output(F.relu(self.hidden(torch.cat(parts, dim=-1)))).squeeze(-1)  # (n,)
         return LogShares(F.logsigmoid(logit), F.logsigmoid(-logit))
 

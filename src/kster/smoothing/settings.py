@@ -10,8 +10,9 @@ from kster.errors import KsterError
 from kster.limits import LARGEST_K
 from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
 from kster.smoothing.metric import candidates
+from kster.smoothing.source_similarity import CANDIDATES
 
-Features = Literal["paper", "confidence"]
+Features = Literal["paper", "confidence", "scale-free"]
 FEATURES: tuple[Features, ...] = get_args(Features)
 
 LARGEST_SHARE = 1.0 - 1e-6
@@ -28,13 +29,15 @@ class SmootherSettings:
     learn_bandwidth, learn_weight: learned networks (section 3) or fixed numbers.
     bandwidth: the fixed σ, or where a learned σ starts. None: 100 (Gaussian) or 10 (Laplacian).
     mixing_weight: the fixed λ, or where a learned λ starts.
-    features: what the networks see: "paper", or "confidence" for `evidence.py` besides.
+    features: what the networks see: "paper", "confidence" for `evidence.py` besides, or "scale-free" for that
+        evidence alone, without the states themselves: such a smoother serves any model.
     relative: the fixed σ is in units of ‖q‖² (Gaussian) or ‖q‖ (Laplacian).
     gate: a fixed λ fades as exp(−d₁² / (gate · ‖q‖²)); None: it does not.
     exact_match: how much to believe a context the memory holds exactly; None: no rule (`exact_match.py`).
     exact_tolerance: what counts as exact, as a fraction of ‖q‖²: 2·10⁻⁴ is a distance of 1.4 % of the query's
         length, above the rounding of half-precision states, below the distance of different contexts.
     metric: how many rows the W of a learned distance has (`metric.py`); 0: distances are plain.
+    similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
     """
 
     kernel: Kernel = "laplacian"
@@ -50,16 +53,17 @@ class SmootherSettings:
     exact_match: float | None = None
     exact_tolerance: float = 2e-4
     metric: int = 0
+    similarity: bool = False
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, KERNELS)
         _one_of("features", self.features, FEATURES)
-        for name in ("learn_bandwidth", "learn_weight", "relative"):
+        for name in ("learn_bandwidth", "learn_weight", "relative", "similarity"):
             _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
         valid = _is_int(self.k) and 1 <= self.k <= LARGEST_K
         _check(valid, "k", self.k, f"a whole number from 1 to {LARGEST_K:,}")
         _check(_is_int(self.metric) and self.metric >= 0, "metric", self.metric, "a whole number from 0")
-        if self.learned or self.dimension is not None:
+        if (self.learned and not self.scale_free) or self.dimension is not None:
             valid = _is_int(self.dimension) and (self.dimension or 0) >= 1
             _check(valid, "dimension", self.dimension, "the length of the model's keys, at least 1")
         _check(_positive(self.initial_bandwidth), "bandwidth", self.bandwidth, "a number above 0, or null")
@@ -95,14 +99,19 @@ class SmootherSettings:
             )
 
     @property
+    def scale_free(self) -> bool:
+        """Whether no decoder state is looked at, only numbers that have no scale."""
+        return self.features == "scale-free"
+
+    @property
     def learned(self) -> bool:
         """Whether anything is learned; a smoother without is kNN-MT."""
-        return self.learn_bandwidth or self.learn_weight or self.metric > 0
+        return self.learn_bandwidth or self.learn_weight or self.metric > 0 or self.similarity
 
     @property
     def candidates(self) -> int:
         """How many neighbours to search for, to use k of them."""
-        return candidates(self.k, self.metric)
+        return max(candidates(self.k, self.metric), CANDIDATES * self.k if self.similarity else 0)
 
     @property
     def initial_bandwidth(self) -> float:
@@ -110,9 +119,9 @@ class SmootherSettings:
         return INITIAL_BANDWIDTH[self.kernel] if self.bandwidth is None else self.bandwidth
 
     def to_json(self) -> dict[str, Any]:
-        """All settings; a metric only where there is one."""
+        """All settings; a metric and similarity only where there are any."""
         settings = dataclasses.asdict(self)
-        return settings if self.metric else {k: v for k, v in settings.items() if k != "metric"}
+        return {k: v for k, v in settings.items() if v or k not in ("metric", "similarity")}
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> SmootherSettings:

@@ -37,6 +37,7 @@ from kster.smoothing.kernels import log_kernel, normalise
 from kster.smoothing.metric import Metric, plain_distances
 from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight
 from kster.smoothing.settings import SmootherSettings
+from kster.smoothing.source_similarity import EVIDENCE_SIZE, SourceSimilarity, similarity_evidence
 
 if TYPE_CHECKING:
     from kster.memory import Neighbours
@@ -79,8 +80,8 @@ class Smoother(nn.Module):
     def __init__(self, settings: SmootherSettings) -> None:
         super().__init__()
         self.settings = settings
-        confidence = settings.features == "confidence"
-        dimension = settings.dimension or 0  # checked by the settings when anything is learned
+        confidence = settings.features != "paper"
+        dimension = 0 if settings.scale_free else settings.dimension or 0  # checked by the settings
         self.bandwidth: LearnedBandwidth | FixedBandwidth
         self.mixing_weight: LearnedMixingWeight | FixedMixingWeight
         if settings.learn_bandwidth:
@@ -93,10 +94,12 @@ class Smoother(nn.Module):
             )
         if settings.learn_weight:
             extra = WEIGHT_EVIDENCE_SIZE if confidence else 0
+            extra += EVIDENCE_SIZE if confidence and settings.similarity else 0
             self.mixing_weight = LearnedMixingWeight(dimension, settings.mixing_weight, extra)
         else:
             self.mixing_weight = FixedMixingWeight(settings.mixing_weight, settings.gate)
         self.metric = Metric(dimension, settings.metric) if settings.metric else None
+        self.similarity = SourceSimilarity() if settings.similarity else None
         self.exact_match = exact_match_rule(settings.exact_match, settings.exact_tolerance)
 
     @property
@@ -107,12 +110,32 @@ class Smoother(nn.Module):
     def neighbours(self, memory: CanSearch, queries: Tensor) -> Neighbours:
         """What `forward` is given: the k nearest by the smoother's own measure. queries: (n, d)."""
         found = memory.search(queries, self.settings.candidates)
-        return found if self.metric is None else self.metric.nearest(queries, found, self.k)
+        if not self.measures:
+            return found
+        distances = self.measured(queries, found.keys, found.distances, found.similarity)
+        return found.measured(distances.masked_fill(found.ids < 0, torch.inf), self.k)
+
+    @property
+    def measures(self) -> bool:
+        """Whether distances are other than those an index searches by."""
+        return self.metric is not None or self.similarity is not None
+
+    def measured(
+        self, queries: Tensor, keys: Tensor | None, distances: Tensor, similarity: Tensor | None
+    ) -> Tensor:
+        """(n, c) the smoother's own distances. queries: (n, d); keys: (n, c, d), where there is a metric;
+        distances: (n, c) plain ones; similarity: (n, c), or None where it is not known."""
+        if self.metric is not None:
+            assert keys is not None
+            distances = self.metric(queries, keys)
+        if self.similarity is not None and similarity is not None:
+            distances = self.similarity(distances, similarity)
+        return distances
 
     @property
     def needs_base_log_probs(self) -> bool:
         """Whether `forward` must be given the base model's log-probabilities."""
-        return self.settings.features == "confidence" and self.settings.learn_weight
+        return self.settings.features != "paper" and self.settings.learn_weight
 
     def forward(
         self,
@@ -140,7 +163,8 @@ class Smoother(nn.Module):
             pool,
             base_log_probs_at_values,
             base_max_log_prob,
-            plain=None if self.metric is None else plain_distances(queries, keys),
+            plain=plain_distances(queries, keys) if self.measures else None,
+            similarity=neighbours.similarity,
         )
 
     def smooth(
@@ -154,18 +178,20 @@ class Smoother(nn.Module):
         base_max_log_prob: Tensor | None = None,
         *,
         plain: Tensor | None = None,
+        similarity: Tensor | None = None,
     ) -> Smoothing:
         """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above.
 
         plain: (n, k) ‖q − k‖, where distances are learned: what is exact is not learned.
+        similarity: (n, k) of the source sentences; None where it is not known.
         """
         queries, found = queries.float(), ids >= 0
         geometry = Geometry.of(queries, distances, found)
         exact = geometry if plain is None else Geometry.of(queries, plain, found)
         closeness = None  # (n, evidence)
-        if self.settings.features == "confidence":
+        if self.settings.features != "paper":
             closeness = distance_evidence(geometry, first_of_its_value(values, found))
-        bandwidth = self._bandwidth(queries, found, pool, closeness)
+        bandwidth = self._bandwidth(queries, geometry, pool, closeness)
         log_kernels = log_kernel(self.settings.kernel, geometry.distances, bandwidth)  # (n, k)
         if self.exact_match is not None:
             superseded = self.exact_match.superseded(exact, ids, values)  # (n, k)
@@ -183,8 +209,15 @@ class Smoother(nn.Module):
                 agreement = agreement_evidence(
                     example, log_weights, base_log_probs_at_values, base_max_log_prob
                 )
-                evidence = torch.cat([closeness, agreement], dim=-1)
-            shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
+                parts = [closeness, agreement]
+                if self.similarity is not None:
+                    known = torch.zeros_like(distances) if similarity is None else similarity
+                    parts.append(similarity_evidence(known, log_weights, found))
+                evidence = torch.cat(parts, dim=-1)
+            if self.settings.scale_free:
+                shares = self.mixing_weight(None, None, evidence)
+            else:
+                shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
         if self.exact_match is not None:
             shares = self.exact_match.raise_weight(shares, exact)
         # λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe.
@@ -196,10 +229,16 @@ class Smoother(nn.Module):
             log_base_weight=shares.base.masked_fill(nothing, 0.0),
         )
 
-    def _bandwidth(self, queries: Tensor, found: Tensor, pool: KeyPool, closeness: Tensor | None) -> Tensor:
+    def _bandwidth(
+        self, queries: Tensor, geometry: Geometry, pool: KeyPool, closeness: Tensor | None
+    ) -> Tensor:
         """σ, (n,)."""
         if isinstance(self.bandwidth, FixedBandwidth):
             return self.bandwidth(queries)
+        if self.settings.scale_free:  # in units of ‖q‖, or ‖q‖² for the Gaussian kernel
+            power = 2 if self.settings.kernel == "gaussian" else 1
+            return self.bandwidth(None, None, closeness) * geometry.query_length.pow(power)
+        found = geometry.found
         mean_keys = pool(found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1))  # (n, d)
         return self.bandwidth(queries, mean_keys, closeness)
 
@@ -250,7 +289,7 @@ class Smoother(nn.Module):
                     raise KsterError(f"{weights_path}: the smoother's weights are missing.") from None
         if weights_path.name not in (WEIGHTS_FILE, _name_of(weights)):
             raise KsterError(f"{weights_path}: the smoother's weights are not what was written (checksum).")
-        if dimension is not None and settings.learned and settings.dimension != dimension:
+        if dimension is not None and settings.dimension not in (None, dimension) and settings.learned:
             raise KsterError(
                 f"{settings_path}: this smoother is for keys of length {settings.dimension}, "
                 f"the model's have {dimension}. Fit it again with this model."

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 EXTERNAL = -1
 """The segment id of tokens that are not of the memory: development or general-domain text."""
 
-VERSION = 2
-"""Of saved caches. 1 did not note that text from outside the memory may be in the memory, too."""
+VERSION = 3
+"""Of saved caches. 1 did not note that text from outside the memory may be in the memory, too; 2 did not note
+how similar the source sentences are."""
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class FitCache:
     log_probs_at_values: Tensor  # (n, K) float32: log p_m of the neighbours' values
     mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
     max_log_prob: Tensor  # (n,) float32: log p_m of the most probable token
+    similarity: Tensor  # (n, K) float16: of the token's source sentence and the neighbour's
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -114,6 +116,7 @@ class Examples:
     values: Tensor  # (n, k) int64
     found: Tensor  # (n, k) bool
     base: BasePrediction
+    similarity: Tensor  # (n, k) float16
     plain: Tensor | None = None  # (n, k) float32, where distances are learned
 
     @classmethod
@@ -134,6 +137,7 @@ class Examples:
             values=values,
             found=found,
             base=base,
+            similarity=cache.similarity.gather(-1, columns),
         )
 
     def nearest(self, distances: Tensor, k: int) -> Examples:
@@ -148,5 +152,6 @@ class Examples:
             values=self.values.gather(-1, order),
             found=self.found.gather(-1, order),
             base=replace(self.base, log_probs_at_values=at_values),
+            similarity=self.similarity.gather(-1, order),
             plain=self.distances.gather(-1, order),
         )

@@ -5,6 +5,8 @@ like the ones it will meet: of each domain one that grows from a single segment 
 every size with text of the same domain that is not in it (believe it) and with general text (leave it
 alone). It is saved as `<model>/smoother`, where `resolve_smoother` finds it for memories without a fit of
 their own.
+
+`fit_universal` does the same over several models at once, with a smoother that sees no decoder states.
 """
 
 from __future__ import annotations
@@ -28,14 +30,16 @@ from kster.smoothing.fitting.lookup import Lookup, cache_forced
 from kster.smoothing.fitting.optimisation import CurvePoint, Optimisation, Source, evaluate
 from kster.smoothing.fitting.settings import FitSettings
 from kster.smoothing.fitting.start import start_smoother
+from kster.smoothing.smoother import Smoother
 
 if TYPE_CHECKING:
     from kster.model import BaseModel, ForcedSentence
 
 Pairs = Sequence[tuple[str, str]]
-Text = Literal["domain", "general"]
+Kind = Literal["domain", "general"]
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
+UNIVERSAL_START = 0.1  # σ of a universal smoother before its first step, in units of ‖q‖
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +61,35 @@ class DefaultFitResult:
 
     domain: str
     size: int
-    text: Text
+    text: Kind
     base: float
     kster: float
 
 
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What one model brings: (source, target) pairs by domain, and general-domain pairs of none of them."""
+
+    model: BaseModel
+    domains: Mapping[str, Pairs]
+    general: Pairs
+
+
+Say = Callable[[str], None]
+OnPoint = Callable[[CurvePoint], None]
+
+
 def fit_default(
-    model: BaseModel,
-    domains: Mapping[str, Pairs],
-    general: Pairs,
+    training: Training,
     directory: Path,
     *,
     scratch: Path,
     settings: DefaultFitSettings | None = None,
-    say: Callable[[str], None] = lambda line: None,
-    on_point: Callable[[CurvePoint], None] | None = None,
+    say: Say = lambda line: None,
+    on_point: OnPoint | None = None,
 ) -> list[DefaultFitResult]:
     """Fit a default smoother and save it in `directory` (as a rule `<model>/smoother`).
 
-    domains: (source, target) pairs by name; general: general-domain pairs, none of them in a domain.
     scratch: an empty directory for the memories. Returns how it does on each memory.
     """
     settings = settings or DefaultFitSettings()
@@ -83,48 +97,106 @@ def fit_default(
         raise KsterError(
             "Fit setting metric must be 0 in a default fit: a distance is learned for one memory."
         )
+    model = training.model
+    text = _look_up(training, settings, scratch, say)
+    train, judged = text.sources("train"), text.sources("judged")
+    smoother = start_smoother(model, train[0].cache, settings.fit)
+    run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
+    run.run(on_point)
+    smoother.save(directory)
+    return text.results(smoother)
+
+
+def fit_universal(
+    trainings: Sequence[Training],
+    directory: Path,
+    *,
+    scratch: Path,
+    settings: DefaultFitSettings | None = None,
+    say: Say = lambda line: None,
+    on_point: OnPoint | None = None,
+) -> list[list[DefaultFitResult]]:
+    """Fit one smoother over several models, for models that carry none: it sees scale-free evidence alone.
+
+    All models are on one device. Returns how it does on each memory, a list for each model.
+    """
+    settings = settings or DefaultFitSettings()
+    settings = replace(settings, fit=replace(settings.fit, features="scale-free", start="paper", metric=0))
+    texts = []
+    for i, training in enumerate(trainings):
+        say(training.model.name)
+        texts.append(_look_up(training, settings, scratch / str(i), say))
+    train = [source for text in texts for source in text.sources("train")]
+    judged = [source for text in texts for source in text.sources("judged")]
+    device = trainings[0].model.device
+    start = replace(settings.fit.smoother(dimension=1, bandwidth=UNIVERSAL_START), dimension=None)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.fit.seed)
+        smoother = Smoother(start).to(device)
+    Optimisation(smoother, train, judged, settings.fit, 0, device).run(on_point)
+    smoother.save(directory)
+    return [text.results(smoother) for text in texts]
+
+
+def _look_up(training: Training, settings: DefaultFitSettings, scratch: Path, say: Say) -> _Text:
+    """Queries of every domain, and general ones, looked up in memories of that domain of every size."""
+    model = training.model
     needed = settings.queries + settings.dev_queries
-    for name, pairs in {**domains, "general text": general}.items():
+    for name, pairs in {**training.domains, "general text": training.general}.items():
         if len(pairs) <= needed:
             raise KsterError(f"{name}: {len(pairs)} pairs; a default fit needs more than {needed}")
     dice = random.Random(settings.fit.seed)
-    shown = _Queries(model, dice.sample(list(general), needed), settings.queries)
+    shown = _Queries(model, dice.sample(list(training.general), needed), settings.queries)
     looked_up: list[_LookedUp] = []
     ids: list[Tensor] = []
     keys: list[Tensor] = []
     taken = 0  # entry ids of the domains before
-    for name, pairs in domains.items():
+    for name, pairs in training.domains.items():
         say(f"looking up {name}")
         shuffled = dice.sample(list(pairs), len(pairs))
         own = _Queries(model, shuffled[:needed], settings.queries)
         with Memory.create(scratch / name, model) as memory:
             for size in _grow(memory, shuffled[needed:], settings.sizes):
                 lookup = Lookup(model, memory, memory.entries())
-                texts: dict[Text, _Queries] = {"domain": own, "general": shown}
+                texts: dict[Kind, _Queries] = {"domain": own, "general": shown}
                 for text, queries in texts.items():
-                    found = queries.look_up(lookup, over_fetch(settings.fit.k), taken)
+                    found = queries.look_up(lookup, over_fetch(settings.fit), taken)
                     looked_up.append(_LookedUp(name, size, text, *found))
             entries = memory.entries()
             ids.append(entries.ids + taken)
             keys.append(entries.keys_of(entries.ids))
             taken = int(ids[-1][-1]) + 1
     table = KeyTable.joined(torch.cat(ids), torch.cat(keys), model.device)
+    return _Text(looked_up, table, settings.general_share, model.device)
 
-    def joined(text: Text, part: Literal["train", "judged"]) -> Source:
-        share = settings.general_share if text == "general" else 1.0 - settings.general_share
-        return Source(concatenate([getattr(x, part) for x in looked_up if x.text == text]), table, share)
 
-    train = [joined("domain", "train"), joined("general", "train")]
-    judged = [joined("domain", "judged"), joined("general", "judged")]
-    smoother = start_smoother(model, train[0].cache, settings.fit)
-    run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
-    run.run(on_point)
-    smoother.save(directory)
-    results = []
-    for x in looked_up:
-        loss = evaluate(smoother, Source(x.judged, table), model.device).nll
-        results.append(DefaultFitResult(x.domain, x.size, x.text, x.judged.base_nll, loss))
-    return results
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """All that was looked up for one model."""
+
+    looked_up: list[_LookedUp]
+    table: KeyTable
+    general_share: float
+    device: torch.device
+
+    def sources(self, part: Literal["train", "judged"]) -> list[Source]:
+        """The domains' tokens, and the general ones."""
+        shares: dict[Kind, float] = {"domain": 1.0 - self.general_share, "general": self.general_share}
+        return [
+            Source(
+                concatenate([getattr(x, part) for x in self.looked_up if x.text == text]), self.table, share
+            )
+            for text, share in shares.items()
+        ]
+
+    def results(self, smoother: Smoother) -> list[DefaultFitResult]:
+        return [
+            DefaultFitResult(
+                *(x.domain, x.size, x.text, x.judged.base_nll),
+                evaluate(smoother, Source(x.judged, self.table), self.device).nll,
+            )
+            for x in self.looked_up
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +205,7 @@ class _LookedUp:
 
     domain: str
     size: int
-    text: Text
+    text: Kind
     train: FitCache
     judged: FitCache
 
@@ -142,13 +214,13 @@ class _Queries:
     """Text to be looked up in many memories, force-decoded once; the first pairs are trained on."""
 
     def __init__(self, model: BaseModel, pairs: Pairs, training: int) -> None:
-        self.targets = [target for _, target in pairs]
+        self.pairs = pairs
         self.forced: list[ForcedSentence] = list(model.force_decode(pairs))
         self.training = training
 
     def look_up(self, lookup: Lookup, neighbours: int, taken: int) -> tuple[FitCache, FitCache]:
         """Tokens to train on and to judge by; their neighbours' ids are counted on from `taken`."""
-        cache = cache_forced(lookup, self.forced, self.targets, neighbours)
+        cache = cache_forced(lookup, self.forced, self.pairs, neighbours)
         cache = replace(cache, ids=torch.where(cache.ids >= 0, cache.ids + taken, -1).int())
         tokens = sum(len(sentence.tokens) for sentence in self.forced[: self.training])
         rows, here = torch.arange(len(cache)), torch.device("cpu")

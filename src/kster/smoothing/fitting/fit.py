@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
-import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,19 +17,12 @@ from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.fitting.cache import FitCache
 from kster.smoothing.fitting.dropout import drop, first_k
 from kster.smoothing.fitting.general import general_text
+from kster.smoothing.fitting.kept_caches import Cacher, Pairs, Progress
 from kster.smoothing.fitting.key_table import KeyTable
-from kster.smoothing.fitting.lookup import (
-    Lookup,
-    cache_pairs,
-    cache_segments,
-    count_in_memory,
-    groups_of,
-    require_readable,
-)
+from kster.smoothing.fitting.lookup import Lookup, count_in_memory, groups_of, require_readable
 from kster.smoothing.fitting.metric_fit import learn_metric
 from kster.smoothing.fitting.optimisation import (
     CurvePoint,
-    Evaluation,
     Optimisation,
     Source,
     evaluate,
@@ -44,10 +34,10 @@ from kster.smoothing.fitting.settings import FitSettings
 from kster.smoothing.fitting.split import split_segments
 from kster.smoothing.fitting.start import carried_smoother, start_smoother
 from kster.smoothing.fitting.sweep import Grid, Trial, best_of, default_grid, sweep
-from kster.smoothing.metric import candidates
+from kster.smoothing.smoother import Smoother
 
 if TYPE_CHECKING:
-    from kster.memory import Memory
+    from kster.memory import Entries, Memory
     from kster.model import BaseModel
 
 log = logging.getLogger("kster.smoothing")
@@ -58,15 +48,11 @@ DEV_HELD_OUT = 4  # one of so many development pairs, when the others are learne
 FEW_TOKENS = 800  # trained on: with fewer, a fit that helped held-out text by chance has harmed other text
 SURE = 2.0  # standard errors by which such a fit must be better than what the model carries
 
-Pairs = Sequence[tuple[str, str]]
-Progress = Callable[[str, int], None]
-"""Called with what is being done ("caching", "fitting" or "measuring": learning a metric) and how many tokens
-or steps are done."""
 
-
-def over_fetch(k: int, metric: int = 0) -> int:
+def over_fetch(settings: FitSettings) -> int:
     """How many neighbours to cache, for enough to be left after dropout: k more, and room for copies."""
-    return candidates(k, metric) + k + 16
+    smoother = replace(settings.smoother(dimension=1), metric=settings.metric)
+    return smoother.candidates + settings.k + 16
 
 
 def fit(
@@ -93,8 +79,7 @@ def fit(
     An earlier fit stays in use until this one is complete.
     """
     settings = settings or FitSettings()
-    device = model.device
-    began = time.monotonic()
+    clock = _Clock()
     entries = memory.entries()
     if len(entries) == 0:
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before fitting it")
@@ -104,33 +89,87 @@ def fit(
         general = general_text(model.source_lang, model.target_lang)
     for pairs in (dev, general):  # now, not after minutes of looking the memory's own text up
         require_readable(model, pairs or [])
+    cacher = Cacher(Lookup(model, memory, entries), over_fetch(settings), progress, caches)
+    text = _look_up(cacher, settings, dev or [], general)
+    clock.note("caching")
+
+    smoother, curve = _train(model, text, settings, progress, on_point, clock)
+    report = _report(model, entries, text, smoother, settings, curve, clock)
+    directory = directory or memory.directory / SMOOTHER_DIRECTORY
+    smoother.save(directory)
+    report.save(directory)
+    return report
+
+
+class _Clock:
+    """How long each part of a fit took."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.monotonic()
+        self.seconds: dict[str, float] = {}
+
+    def note(self, part: str) -> None:
+        now = time.monotonic()
+        self.seconds[part] = round(now - self._last, 2)
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        return self.seconds | {"total": round(time.monotonic() - self._began, 2)}
+
+
+@dataclass(slots=True)
+class _Text:
+    """What a fit learns from and is judged by, all of it looked up."""
+
+    train: list[Source]  # the memory's own text first
+    judged: list[Source]  # of the domain first, then general text if there is any
+    train_segments: int
+    general_tokens: int  # trained on
+    dev_origin: str  # "given" or "held out"
+    dev_in_memory: int
+
+
+def _look_up(cacher: Cacher, settings: FitSettings, dev: Pairs, general: Pairs) -> _Text:
+    """Divide the text into what is learned from and what judges, and look all of it up in the memory."""
+    lookup, entries = cacher.lookup, cacher.lookup.entries
+    device = lookup.model.device
+    table = KeyTable(entries, device)
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     held_out = 0.0 if dev else settings.dev_fraction
     split = split_segments(entries, held_out, limit, settings.seed, apart=groups_of(dev) if dev else None)
-    neighbours = over_fetch(settings.k, settings.metric)
-    cacher = _Cacher(Lookup(model, memory, entries), neighbours, progress, caches)
-    table = KeyTable(entries, device)
-    dev_share = settings.dev_share if dev and len(dev) > 1 else 0.0
-    train = [Source(cacher.segments(split.train), table, 1.0 - settings.general_share - dev_share)]
-    dev_in_memory = count_in_memory(entries, dev, "development") if dev else 0
-    if dev and dev_share > 0:
-        learned = [pair for i, pair in enumerate(dev) if i % DEV_HELD_OUT]
-        train.append(Source(cacher.pairs(learned), table, dev_share))
-        dev = dev[::DEV_HELD_OUT]
-    judged = [Source(cacher.pairs(dev) if dev else cacher.segments(split.held_out), table)]
-    general_cache = None
+    dev_share = settings.dev_share if len(dev) > 1 else 0.0
+    own_share = 1.0 - settings.general_share - dev_share
+    train = [Source(cacher.segments(split.train), table, own_share)]
+    text = _Text(train, [], len(split.train), 0, "given" if dev else "held out", 0)
+    if dev:
+        text.dev_in_memory = count_in_memory(entries, dev, "development")
+        if dev_share > 0:
+            learned = [pair for i, pair in enumerate(dev) if i % DEV_HELD_OUT]
+            train.append(Source(cacher.pairs(learned), table, dev_share))
+            dev = dev[::DEV_HELD_OUT]
+        text.judged.append(Source(cacher.pairs(dev), table))
+    else:
+        text.judged.append(Source(cacher.segments(split.held_out), table))
     if general:
         count_in_memory(entries, general, "general-domain")
         judges = max(1, round(len(general) * GENERAL_HELD_OUT))
         if judges == len(general):
             raise KsterError("general-domain text for a fit needs at least two pairs")
-        general_cache = cacher.pairs(general[judges:])
-        train.append(Source(general_cache, table, settings.general_share))
-        judged.append(Source(cacher.pairs(general[:judges]), table))
-    cached = time.monotonic()
+        train.append(Source(cacher.pairs(general[judges:]), table, settings.general_share))
+        text.general_tokens = len(train[-1].cache)
+        text.judged.append(Source(cacher.pairs(general[:judges]), table))
+    return text
 
-    smoother = start_smoother(model, train[0].cache, settings)
-    run = Optimisation(smoother, train, judged, settings, model.vocabulary_size, device)
+
+def _train(
+    model: BaseModel,
+    text: _Text,
+    settings: FitSettings,
+    progress: Progress | None,
+    on_point: Callable[[CurvePoint], None] | None,
+    clock: _Clock,
+) -> tuple[Smoother, list[CurvePoint]]:
+    """The fitted smoother, and its learning curve."""
 
     def look(what: str, point: CurvePoint, before: int = 0) -> None:
         if progress is not None:
@@ -138,22 +177,37 @@ def fit(
         if on_point is not None:
             on_point(point)
 
+    smoother = start_smoother(model, text.train[0].cache, settings)
+    run = Optimisation(smoother, text.train, text.judged, settings, model.vocabulary_size, model.device)
     curve = run.run(lambda point: look("fitting", point))
     keep_what_is_carried(model, run)
-    fitted = time.monotonic()
+    clock.note("fitting")
     if settings.metric:
         steps = curve[-1].step
         smoother, further = learn_metric(run, steps, lambda point: look("measuring", point, steps))
         curve += further
-    measured = time.monotonic()
+    clock.note("measuring")
+    return smoother, curve
 
-    evaluations = [evaluate(smoother, source, device) for source in judged]
-    tuned = [_tuned_knn(source.cache, device) for source in judged]
+
+def _report(
+    model: BaseModel,
+    entries: Entries,
+    text: _Text,
+    smoother: Smoother,
+    settings: FitSettings,
+    curve: list[CurvePoint],
+    clock: _Clock,
+) -> FitReport:
+    """What the fit gained, beside kNN-MT at its best on the same tokens."""
+    evaluations = [evaluate(smoother, source, model.device) for source in text.judged]
+    tuned = [_tuned_knn(source.cache, model.device) for source in text.judged]
     results = [
-        _result(source, trial, evaluation)
-        for source, trial, evaluation in zip(judged, tuned, evaluations, strict=True)
+        DevResult(len(source.cache), source.cache.base_nll, trial.nll, evaluation.nll)
+        for source, trial, evaluation in zip(text.judged, tuned, evaluations, strict=True)
     ]
-    report = FitReport(
+    own = text.train[0].cache
+    return FitReport(
         settings=settings.to_json(),
         seed=settings.seed,
         model=model.name,
@@ -162,12 +216,12 @@ def fit(
         memory_entries=len(entries),
         memory_segments=entries.segment_count,
         newest_segment=entries.newest_segment,
-        train_tokens=len(train[0].cache),
-        train_segments=len(split.train),
-        general_tokens=len(general_cache) if general_cache is not None else 0,
-        empty_slots=_empty_slots(train[0].cache, settings),
-        dev_origin="given" if dev else "held out",
-        dev_in_memory=dev_in_memory,
+        train_tokens=len(own),
+        train_segments=text.train_segments,
+        general_tokens=text.general_tokens,
+        empty_slots=_empty_slots(own, settings),
+        dev_origin=text.dev_origin,
+        dev_in_memory=text.dev_in_memory,
         dev=results[0],
         general=results[1] if len(results) > 1 else None,
         knn=tuned[0],
@@ -175,17 +229,8 @@ def fit(
         mixing_weight=Distribution.of(evaluations[0].mixing_weight, 0.0, 1.0),
         metric=smoother.settings.metric,
         curve=curve,
-        seconds={
-            "caching": round(cached - began, 2),
-            "fitting": round(fitted - cached, 2),
-            "measuring": round(measured - fitted, 2),
-            "total": round(time.monotonic() - began, 2),
-        },
+        seconds=clock.total(),
     )
-    directory = directory or memory.directory / SMOOTHER_DIRECTORY
-    smoother.save(directory)
-    report.save(directory)
-    return report
 
 
 def keep_what_is_carried(model: BaseModel, run: Optimisation) -> None:
@@ -200,60 +245,11 @@ def keep_what_is_carried(model: BaseModel, run: Optimisation) -> None:
         log.warning("no sure gain on %d development tokens: the model's own smoother stays in use", tokens)
 
 
-class _Cacher:
-    """Builds the caches of one fit."""
-
-    def __init__(self, lookup: Lookup, neighbours: int, progress: Progress | None, kept: Path | None) -> None:
-        self.lookup, self.neighbours, self.progress, self.kept = lookup, neighbours, progress, kept
-        self.done = 0  # tokens
-
-    def segments(self, segment_ids: Sequence[int]) -> FitCache:
-        return self._once(
-            [*segment_ids],
-            lambda: cache_segments(self.lookup, segment_ids, self.neighbours, self._report),
-        )
-
-    def pairs(self, pairs: Pairs) -> FitCache:
-        return self._once([*pairs], lambda: cache_pairs(self.lookup, pairs, self.neighbours, self._report))
-
-    def _once(self, wanted: list[int] | list[tuple[str, str]], build: Callable[[], FitCache]) -> FitCache:
-        """What an earlier fit kept of the same tokens, or built now, and kept if there is a place for it."""
-        if self.kept is None:
-            cache = build()
-        else:
-            text = repr((self.lookup.model.fingerprint, self.neighbours, wanted))
-            place = self.kept / hashlib.sha256(text.encode()).hexdigest()[:16]
-            try:
-                cache = FitCache.load(place, self.lookup.entries)
-            except (KsterError, OSError, ValueError):  # none yet, of another state, or just being replaced
-                cache = build()
-                self._keep(cache, place)
-        self.done += len(cache)
-        return cache
-
-    def _keep(self, cache: FitCache, place: Path) -> None:
-        """Other fits of this memory may be doing the same at this moment: the place is filled at once."""
-        part = place.with_name(f".{place.name}.{os.getpid()}")
-        cache.save(part, self.lookup.entries)
-        with suppress(OSError):
-            shutil.rmtree(place, ignore_errors=True)
-            part.rename(place)
-        shutil.rmtree(part, ignore_errors=True)
-
-    def _report(self, tokens: int) -> None:
-        if self.progress is not None:
-            self.progress("caching", self.done + tokens)
-
-
 def _tuned_knn(cache: FitCache, device: torch.device) -> Trial:
     """kNN-MT at its best on these tokens: Gaussian kernel, nothing learned."""
     seen = neighbours_without_own(cache)
     grid: Grid = default_grid(cache, seen, "gaussian")
     return best_of(sweep(cache, seen, grid, "gaussian", device=device))
-
-
-def _result(source: Source, trial: Trial, evaluation: Evaluation) -> DevResult:
-    return DevResult(len(source.cache), source.cache.base_nll, trial.nll, evaluation.nll)
 
 
 def _empty_slots(cache: FitCache, settings: FitSettings) -> float:

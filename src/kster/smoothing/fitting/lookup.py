@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,11 +13,12 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.memory.index import BlockIndex
 from kster.memory.segment import target_group
+from kster.model.forcing import ForcedSentence
 from kster.smoothing.fitting.cache import EXTERNAL, FitCache, concatenate
 
 if TYPE_CHECKING:
     from kster.memory import Entries, Memory, Neighbours
-    from kster.model import BaseModel, ForcedSentence
+    from kster.model import BaseModel
 
 log = logging.getLogger("kster.smoothing")
 
@@ -38,6 +40,8 @@ class Lookup:
         self.ids = entries.ids.to(model.device)  # (N,) ascending
         self.segment_ids = entries.segment_ids.to(model.device)  # (N,)
         self.target_groups = entries.target_groups.to(model.device)  # (N,)
+        self._sources = memory.sources(entries.snapshot)
+        self._lines = torch.from_numpy(entries.snapshot.spans.segment_ids)  # (s,) ascending
         self._exact: BlockIndex | None = None
         if model.device.type == "cpu" and len(entries) <= EXACT_LIMIT:
             self._exact = BlockIndex(entries.snapshot, model.device)
@@ -45,6 +49,16 @@ class Lookup:
     def search(self, queries: Tensor, k: int) -> Neighbours:
         """queries: (n, d) on the model's device. The memory may have grown since `entries` were taken."""
         return self.memory.search(queries, k) if self._exact is None else self._exact.search(queries, k)
+
+    def similarity(self, sources: Sequence[str], lengths: Sequence[int], segment_ids: Tensor) -> Tensor:
+        """(n, K) float16: how much the sources of these segments resemble the one a token belongs to.
+
+        sources: of the sentences; lengths: how many tokens each has, n together; segment_ids: (n, K).
+        """
+        lines = torch.searchsorted(self._lines, segment_ids.cpu()).clamp_max(len(self._lines) - 1)
+        scores = (torch.from_numpy(self._sources.relative_scores(source)) for source in sources)  # (s,) each
+        parts = zip(scores, lines.split(list(lengths)), strict=True)
+        return torch.cat([own[place] for own, place in parts]).half()
 
 
 def cache_segments(
@@ -75,10 +89,10 @@ def cache_pairs(
 
 
 def cache_forced(
-    lookup: Lookup, forced: Sequence[ForcedSentence], targets: Sequence[str], neighbours: int
+    lookup: Lookup, forced: Sequence[ForcedSentence], pairs: Sequence[tuple[str, str]], neighbours: int
 ) -> FitCache:
     """As `cache_pairs`, of text that is force-decoded already: for looking it up in several memories."""
-    return _note(lookup, forced, targets, [EXTERNAL] * len(targets), neighbours, None)
+    return _note(lookup, forced, pairs, [EXTERNAL] * len(pairs), neighbours, None)
 
 
 def groups_of(pairs: Sequence[tuple[str, str]]) -> Tensor:
@@ -123,24 +137,23 @@ def _build(
     at_once = PAIRS_AT_ONCE.get(lookup.model.device.type, PAIRS_AT_ONCE["cpu"])
     windows = range(0, len(pairs), at_once)
     forced = (sentence for i in windows for sentence in lookup.model.force_decode(pairs[i : i + at_once]))
-    return _note(lookup, forced, [target for _, target in pairs], segment_ids, neighbours, progress)
+    return _note(lookup, forced, pairs, segment_ids, neighbours, progress)
 
 
 def _note(
     lookup: Lookup,
     forced: Iterable[ForcedSentence],
-    targets: Sequence[str],
+    pairs: Sequence[tuple[str, str]],
     segment_ids: Sequence[int],
     neighbours: int,
     progress: Callable[[int], None] | None,
 ) -> FitCache:
     parts: list[FitCache] = []
     done = 0
-    groups = [target_group(target) for target in targets]
     tokens_at_once = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
-    for sentences, owners, owner_groups in _batches(forced, segment_ids, groups, tokens_at_once):
-        parts.append(_look_up(lookup, sentences, owners, owner_groups, neighbours))
-        done += len(owners)
+    for batch in _batches(forced, pairs, segment_ids, tokens_at_once):
+        parts.append(_look_up(lookup, batch, neighbours))
+        done += len(parts[-1])
         if progress is not None:
             progress(done)
     if not parts:
@@ -148,50 +161,62 @@ def _note(
     return concatenate(parts)
 
 
+@dataclass(slots=True)
+class _Sentence:
+    """A sentence of the text that is looked up."""
+
+    forced: ForcedSentence
+    source: str
+    segment_id: int  # or EXTERNAL
+    target_group: int
+
+    def __len__(self) -> int:
+        return len(self.forced.tokens)
+
+
 def _batches(
-    forced: Iterable[ForcedSentence], segment_ids: Sequence[int], groups: Sequence[int], tokens_at_once: int
-) -> Iterator[tuple[list[ForcedSentence], Tensor, Tensor]]:
-    """Sentences together until they have enough tokens; each token's segment id and target group."""
-    sentences: list[ForcedSentence] = []
-    owners: list[Tensor] = []  # (tokens of a sentence, 2) each
-    tokens = 0
-    for sentence, owner in zip(forced, zip(segment_ids, groups, strict=True), strict=True):
-        sentences.append(sentence)
-        owners.append(torch.tensor(owner).expand(len(sentence.tokens), 2))
-        tokens += len(sentence.tokens)
-        if tokens >= tokens_at_once:
-            yield sentences, *torch.cat(owners).T.contiguous()
-            sentences, owners, tokens = [], [], 0
-    if sentences:
-        yield sentences, *torch.cat(owners).T.contiguous()
+    forced: Iterable[ForcedSentence],
+    pairs: Sequence[tuple[str, str]],
+    segment_ids: Sequence[int],
+    tokens_at_once: int,
+) -> Iterator[list[_Sentence]]:
+    """Sentences together until they have enough tokens."""
+    batch: list[_Sentence] = []
+    for sentence, (source, target), segment_id in zip(forced, pairs, segment_ids, strict=True):
+        batch.append(_Sentence(sentence, source, segment_id, target_group(target)))
+        if sum(map(len, batch)) >= tokens_at_once:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 @torch.no_grad()
-def _look_up(
-    lookup: Lookup, sentences: list[ForcedSentence], segment_ids: Tensor, groups: Tensor, neighbours: int
-) -> FitCache:
-    """Search for one batch of tokens and note what the base model thought. segment_ids, groups: (n,)."""
-    model = lookup.model
-    queries = torch.cat([s.keys for s in sentences])  # (n, d) float16
-    owners = segment_ids.to(model.device).unsqueeze(-1), groups.to(model.device).unsqueeze(-1)  # (n, 1) each
-    hidden = torch.cat([s.hidden for s in sentences]).to(model.device)  # (n, d)
-    log_normaliser = torch.cat([s.log_normaliser for s in sentences]).to(model.device)  # (n,)
-    answer = lookup.search(queries.to(model.device), neighbours)
-    at_values = model.output_log_probs(hidden, answer.values, log_normaliser)  # (n, K)
+def _look_up(lookup: Lookup, batch: list[_Sentence], neighbours: int) -> FitCache:
+    """Search for one batch of tokens and note what the base model thought."""
+    model, lengths = lookup.model, [len(sentence) for sentence in batch]
+    states = ForcedSentence.join([sentence.forced for sentence in batch])
+    owners = torch.tensor([(s.segment_id, s.target_group) for s in batch])  # (sentences, 2)
+    segment_ids, groups = owners.repeat_interleave(torch.tensor(lengths), 0).T  # (n,) each
+    answer = lookup.search(states.keys.to(model.device), neighbours)
+    hidden, normaliser = states.hidden.to(model.device), states.log_normaliser.to(model.device)
+    at_values = model.output_log_probs(hidden, answer.values, normaliser)  # (n, K)
     place = torch.searchsorted(lookup.ids, answer.ids).clamp_max(len(lookup.ids) - 1)  # (n, K)
     known = lookup.ids[place] == answer.ids  # not those that were added while the cache is built
-    same_segment = lookup.segment_ids[place] == owners[0]
-    same_target = lookup.target_groups[place] == owners[1]
+    found_in = lookup.segment_ids[place]  # (n, K)
+    same_segment = found_in == segment_ids.to(model.device).unsqueeze(-1)
+    same_target = lookup.target_groups[place] == groups.to(model.device).unsqueeze(-1)
     return FitCache(
-        queries=queries,
-        gold=torch.cat([s.tokens for s in sentences]).long(),
-        segment_ids=segment_ids,
+        queries=states.keys,
+        gold=states.tokens.long(),
+        segment_ids=segment_ids.contiguous(),
         ids=torch.where(known, answer.ids, -1).int().cpu(),
         distances=torch.where(known, answer.distances, torch.inf).cpu(),
         values=torch.where(known, answer.values, 0).int().cpu(),
         related=(known & (same_segment | same_target)).cpu(),
-        log_probs=torch.cat([s.log_probs for s in sentences]),
+        log_probs=states.log_probs,
         log_probs_at_values=at_values.cpu(),
-        mean_log_prob=torch.cat([s.mean_log_prob for s in sentences]),
-        max_log_prob=torch.cat([s.max_log_prob for s in sentences]),
+        mean_log_prob=states.mean_log_prob,
+        max_log_prob=states.max_log_prob,
+        similarity=lookup.similarity([s.source for s in batch], lengths, found_in),
     )

@@ -66,9 +66,10 @@ def neighbours_without_own(cache: FitCache) -> Tensor:
 def choose_examples(smoother: Smoother, part: FitCache, seen: Tensor, table: KeyTable) -> Examples:
     """What the smoother would be given to decide by. seen: (n, K) bool, the neighbours that may be used."""
     examples = Examples.choose(part, *first_k(seen, smoother.settings.candidates))
-    if smoother.metric is None:
+    if not smoother.measures:
         return examples
-    distances = smoother.metric(examples.queries, table.gather(examples.ids))  # (n, c)
+    keys = table.gather(examples.ids) if smoother.metric is not None else None  # (n, c, d)
+    distances = smoother.measured(examples.queries, keys, examples.distances, examples.similarity)  # (n, c)
     return examples.nearest(distances, smoother.k)
 
 
@@ -83,6 +84,7 @@ def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> 
         examples.base.log_probs_at_values,
         examples.base.max_log_prob,
         plain=examples.plain,
+        similarity=examples.similarity,
     )
 
 

@@ -40,6 +40,7 @@ class FitSettings:
         will be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
     metric: how many rows the W of a learned distance has (`metric.py`), at most as many as a key is long. It
         is learned after all else and kept if it makes the development tokens more likely; 0 for none.
+    similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
     """
 
     kernel: Kernel = "laplacian"
@@ -64,6 +65,7 @@ class FitSettings:
     general_share: float = 0.3
     dev_share: float = 0.0
     metric: int = 0
+    similarity: bool = True
     seed: int = 1
 
     @classmethod
@@ -78,6 +80,7 @@ class FitSettings:
             "start": "paper",
             "general_share": 0.0,
             "dev_share": 0.0,
+            "similarity": False,
         }
         return cls(**(recipe | changes))
 
@@ -126,6 +129,7 @@ class FitSettings:
             mixing_weight=mixing_weight if self.mixing_weight is None else self.mixing_weight,
             features=self.features,
             exact_match=self.exact_match,
+            similarity=self.similarity,
         )  # without a metric: that comes when all else is fitted
 
     def to_json(self) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn import functional as F
 
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY, UNIVERSAL, model_directory
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fitting.cache import FitCache
 from kster.smoothing.fitting.optimisation import neighbours_without_own
@@ -44,19 +45,37 @@ def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> 
 
 
 def carried_smoother(model: BaseModel, settings: FitSettings) -> Smoother | None:
-    """The model's default smoother, ready to be trained on, if it is wanted and its networks fit.
+    """The model's default smoother, or the universal one, ready to be trained on, if its networks fit.
 
     They do not depend on the number of neighbours, nor on where they once started.
     """
-    directory = model_directory(model) / SMOOTHER_DIRECTORY
+    directories = [model_directory(model) / SMOOTHER_DIRECTORY, UNIVERSAL]
     given = any(value is not None for value in (settings.bandwidth, settings.mixing_weight))
-    if settings.start != "carried" or given or not (directory / SETTINGS_FILE).is_file():
+    directory = next((d for d in directories if (d / SETTINGS_FILE).is_file()), None)
+    if settings.start != "carried" or given or directory is None:
         return None
     smoother = Smoother.load(directory, dimension=model.dimension)
     have, wanted = smoother.settings, settings.smoother(model.dimension)
+    if have.scale_free:
+        wanted = dataclasses.replace(wanted, features=have.features, dimension=None)
     free = {"k": have.k, "bandwidth": have.bandwidth, "mixing_weight": have.mixing_weight}
+    if wanted.similarity and not have.similarity:
+        smoother, have = with_similarity(smoother), dataclasses.replace(have, similarity=True)
     if have != dataclasses.replace(wanted, **free):  # type: ignore[arg-type]
         return None
     started = Smoother(dataclasses.replace(have, k=wanted.k))
     started.load_state_dict(smoother.state_dict())
     return started.to(model.device)
+
+
+def with_similarity(smoother: Smoother) -> Smoother:
+    """The same smoother, to which source similarity is new: the mixing weight begins by ignoring it."""
+    wider = Smoother(dataclasses.replace(smoother.settings, similarity=True))
+    weights = smoother.state_dict()
+    for name, empty in wider.state_dict().items():
+        if name not in weights:
+            weights[name] = empty
+        elif weights[name].shape != empty.shape:  # (d, inputs): what is new comes last
+            weights[name] = F.pad(weights[name], (0, empty.shape[1] - weights[name].shape[1]))
+    wider.load_state_dict(weights)
+    return wider.eval()

@@ -1,0 +1,64 @@
+"""The caches of one fit, built or found where an earlier fit of the same memory kept them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from kster.errors import KsterError
+from kster.smoothing.fitting.cache import FitCache
+from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments
+
+Pairs = Sequence[tuple[str, str]]
+Progress = Callable[[str, int], None]
+"""Called with what is being done ("caching", "fitting" or "measuring": learning a metric) and how many tokens
+or steps are done."""
+
+
+class Cacher:
+    """Builds the caches of one fit."""
+
+    def __init__(self, lookup: Lookup, neighbours: int, progress: Progress | None, kept: Path | None) -> None:
+        self.lookup, self.neighbours, self.progress, self.kept = lookup, neighbours, progress, kept
+        self.done = 0  # tokens
+
+    def segments(self, segment_ids: Sequence[int]) -> FitCache:
+        return self._once(
+            [*segment_ids],
+            lambda: cache_segments(self.lookup, segment_ids, self.neighbours, self._report),
+        )
+
+    def pairs(self, pairs: Pairs) -> FitCache:
+        return self._once([*pairs], lambda: cache_pairs(self.lookup, pairs, self.neighbours, self._report))
+
+    def _once(self, wanted: list[int] | list[tuple[str, str]], build: Callable[[], FitCache]) -> FitCache:
+        """What an earlier fit kept of the same tokens, or built now, and kept if there is a place for it."""
+        if self.kept is None:
+            cache = build()
+        else:
+            text = repr((self.lookup.model.fingerprint, self.neighbours, wanted))
+            place = self.kept / hashlib.sha256(text.encode()).hexdigest()[:16]
+            try:
+                cache = FitCache.load(place, self.lookup.entries)
+            except (KsterError, OSError, ValueError):  # none yet, of another state, or just being replaced
+                cache = build()
+                self._keep(cache, place)
+        self.done += len(cache)
+        return cache
+
+    def _keep(self, cache: FitCache, place: Path) -> None:
+        """Other fits of this memory may be doing the same at this moment: the place is filled at once."""
+        part = place.with_name(f".{place.name}.{os.getpid()}")
+        cache.save(part, self.lookup.entries)
+        with suppress(OSError):
+            shutil.rmtree(place, ignore_errors=True)
+            part.rename(place)
+        shutil.rmtree(part, ignore_errors=True)
+
+    def _report(self, tokens: int) -> None:
+        if self.progress is not None:
+            self.progress("caching", self.done + tokens)
