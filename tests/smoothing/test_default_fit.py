@@ -11,7 +11,7 @@ import torch
 from kster import BaseModel, KsterError, Memory
 from kster.memory.neighbours import Neighbours
 from kster.smoothing import FitSettings, Smoother, SmootherSettings, resolve_smoother
-from kster.smoothing.fitting.default_fit import DefaultFitSettings, Training, fit_default
+from kster.smoothing.fitting.default_fit import DefaultFitSettings, Training, fit_default, fit_universal
 from tiny import ENGLISH, GERMAN
 
 SETTINGS = DefaultFitSettings(
@@ -56,12 +56,12 @@ def test_too_little_text_is_named(tiny_marian: Path, tmp_path: Path) -> None:
 
 
 def test_a_universal_smoother_serves_models_of_any_width(
-    tiny_marian: Path, tiny_nllb: Path, tmp_path: Path
+    tiny_marian: Path, tiny_m2m100: Path, tmp_path: Path
 ) -> None:
     pairs = list(zip(ENGLISH, GERMAN, strict=True))
     models = [
         BaseModel.load(tiny_marian),
-        BaseModel.load(tiny_nllb, source_lang="eng_Latn", target_lang="deu_Latn"),
+        BaseModel.load(tiny_m2m100, source_lang="en", target_lang="de"),
     ]
     trainings = [Training(model, {"all": pairs}, pairs[::-1]) for model in models]
     results = fit_universal(trainings, tmp_path / "universal", scratch=tmp_path / "work", settings=SETTINGS)
