@@ -19,13 +19,12 @@ from pathlib import Path
 from kster import BaseModel, Memory
 from kster.formats import Pair, read_moses, read_pairs
 from kster.smoothing import FitSettings, Smoother, fit
+from kster.smoothing.fitting.fit import over_fetch
 from kster.smoothing.fitting.key_table import KeyTable
 from kster.smoothing.fitting.lookup import Lookup, cache_pairs
 from kster.smoothing.fitting.optimisation import Source, evaluate
 from kster.smoothing.fitting.start import carried_smoother
 from machine import describe
-
-NEIGHBOURS = 48  # looked up, of which 16 are used
 
 
 def trial(
@@ -39,7 +38,8 @@ def trial(
         memory.import_pairs(pairs)
         entries = memory.entries()
         source = Source(
-            cache_pairs(Lookup(model, memory, entries), held_out, NEIGHBOURS), KeyTable(entries, model.device)
+            cache_pairs(Lookup(model, memory, entries), held_out, over_fetch(settings)),
+            KeyTable(entries, model.device),
         )
         report = fit(model, memory, settings)
         fitted = Smoother.load(memory.directory / "smoother")

@@ -203,7 +203,7 @@ def test_what_is_exact_is_not_learned() -> None:
             ids=torch.tensor([[1, 2]]),
             keys=torch.tensor([keys], dtype=torch.float16),
         )
-        smoothing = smoother(queries, metric.nearest(queries, found, 2))
+        smoothing = smoother(queries, found.measured(metric(queries, found.keys), 2))
         return float(smoothing.mixing_weight), smoothing.log_weights.exp()[0].sort().values.tolist()
 
     weight, shares = believed([1.0, 2.0, 0.0, 0.0], [1.0, 0.0, 2.0, 0.0])

@@ -124,7 +124,7 @@ def test_a_fit_learns_to_trust_similar_sentences() -> None:
     before = run.dev_nll()
     run.run()
     assert smoother.similarity is not None
-    assert float(smoother.similarity.beta) > 0.3
+    assert smoother.similarity.beta.item() > 0.3
     best = -(0.9 * math.log(0.9) + 0.1 * math.log(0.1))
     assert run.dev_nll() < before - 0.1
     assert run.dev_nll() == pytest.approx(best, abs=0.05)

@@ -31,6 +31,7 @@ from kster.memory.sources.matching import CANDIDATES, best_matches
 from kster.memory.sources.scoring import Collection
 from kster.memory.store.checking import problems_of
 from kster.memory.store.description import Description
+from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.store import Store
 
 
@@ -83,9 +84,9 @@ class ReadableMemory:
         """
         return self.sources().similar(source, m)
 
-    def sources(self) -> Collection:
-        """The sources of all live segments, as of now."""
-        return self._sources.collection(self._reader.snapshot())
+    def sources(self, snapshot: Snapshot | None = None) -> Collection:
+        """The sources of all live segments, as of now or of a snapshot."""
+        return self._sources.collection(snapshot or self._reader.snapshot())
 
     def matches(self, source: str, n: int = 5, *, least: int = 1) -> list[Match]:
         """The n segments whose sources need the fewest words changed to be this text, best first.

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 CANDIDATES = 4  # times k: how many neighbours by the plain distance are looked at to use the k nearest by d′
 START = 0.3  # β to begin with
+NOT_ZERO = 1e-5  # the least distance: evidence takes roots, which have no slope at 0
 NAMES = ("greatest similarity", "mean similarity, by kernel weight")
 EVIDENCE_SIZE = len(NAMES)
 
@@ -37,7 +38,7 @@ class SourceSimilarity(nn.Module):
         """d′, (n, c). distances: (n, c), inf where nothing was found; similarity: (n, c)."""
         found = distances.isfinite()  # times inf, even a slope of 0 would be NaN
         nearer = distances.masked_fill(~found, 0.0) * (1.0 - self.beta * similarity.float())
-        return nearer.masked_fill(~found, torch.inf)
+        return nearer.clamp_min(NOT_ZERO).masked_fill(~found, torch.inf)
 
 
 def similarity_evidence(similarity: Tensor, log_weights: Tensor, found: Tensor) -> Tensor:
