@@ -41,8 +41,8 @@ def main() -> None:
     print(describe(segments=options.segments, lines=options.lines, steps=options.steps))
     model = BaseModel.load(options.model)
     held_out = [(pair.source, pair.target) for pair in pairs_of(options.held_out, options.lines)]
-    known = FitSettings(steps=options.steps)
-    unknown = FitSettings(steps=options.steps, similarity=False)
+    known = FitSettings(steps=options.steps, similarity=True)
+    unknown = FitSettings(steps=options.steps)
     with tempfile.TemporaryDirectory() as scratch, Memory.create(Path(scratch) / "m", model) as memory:
         memory.import_pairs(pairs_of(options.memory, options.segments))
         entries = memory.entries()

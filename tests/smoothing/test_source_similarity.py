@@ -118,7 +118,9 @@ def test_a_fit_learns_to_trust_similar_sentences() -> None:
         similarity=torch.tensor([[0.0, 0.9]]).expand(n, -1).half(),
     )
     source = Source(cache, KeyTable.joined(torch.arange(2), keys.half(), torch.device("cpu")))
-    settings = FitSettings(k=2, steps=60, batch_tokens=256, learning_rate=0.05, start="paper")
+    settings = FitSettings(
+        k=2, steps=60, batch_tokens=256, learning_rate=0.05, start="paper", similarity=True
+    )
     smoother = Smoother(settings.smoother(DIMENSION))
     run = Optimisation(smoother, [source], [source], settings, 10, torch.device("cpu"))
     before = run.dev_nll()

@@ -20,7 +20,13 @@ from pathlib import Path
 from kster.errors import KsterError
 from kster.model import BaseModel
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
-from kster.smoothing.fitting.default_fit import DefaultFitResult, DefaultFitSettings, Pairs, fit_default
+from kster.smoothing.fitting.default_fit import (
+    DefaultFitResult,
+    DefaultFitSettings,
+    Pairs,
+    Training,
+    fit_default,
+)
 from kster.smoothing.fitting.settings import FitSettings
 from kster.training.cleaning import Cleaner, CleaningReport
 from kster.training.corpus import read_lines, read_parallel
@@ -64,9 +70,7 @@ def fit_carried(
     scratch = Path(tempfile.mkdtemp(prefix="kster-smoother-"))
     try:
         results = fit_default(
-            model,
-            domains,
-            general,
+            Training(model, domains, general),
             out,
             scratch=scratch,
             settings=wanted,
