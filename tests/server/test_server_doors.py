@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +45,14 @@ def apertium(server: RunningServer, text: str) -> str:
 
 def file(server: RunningServer, text: str) -> str:
     return translate_file(server, "a.txt", text.encode()).decode()
+
+
+def test_the_command_line_translates_as_python_does(taught_marian: Path, shared_memory: Path) -> None:
+    with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
+        expected = [done.text for done in translator.translate(TEXTS)]
+    command = [sys.executable, "-m", "kster", "translate", "--memory", str(shared_memory), "--device", "cpu"]
+    done = subprocess.run(command, input="\n".join(TEXTS), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == expected
 
 
 @pytest.mark.parametrize("door", [v1, libretranslate, modernmt, apertium, file])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from torch import Tensor
 
 from kster.model import BaseModel
 from kster.model.alignment import align
 from kster.text.projection import Link, Span
 from kster.translation.words import token_spans
+
+_LANGUAGE = re.compile(r"▁?(?:__\w{2,3}__|>>\w+<<|[a-z]{3}_[A-Z][a-z]{3})")  # a token that names one
 
 
 def links_of(
@@ -45,12 +49,6 @@ def _links(attention: Tensor, source: list[Span | None], target: list[Span | Non
 def _places(model: BaseModel, tokens: list[int], text: str) -> list[Span | None]:
     """Where each token stands in the text; None for languages, ends of sentences and the like."""
     special = set(model.tokenizer.all_special_ids)
-    prefix = model.layout.source_prefix
-    shown = ["" if token in special else model.token_text(token) for token in tokens]
-    if prefix and shown and shown[0].strip("▁") == prefix.strip():
-        shown[0] = ""
+    shown = ["" if token in special else _LANGUAGE.sub("", model.token_text(token)) for token in tokens]
     spans = token_spans(shown, text)
-    return [
-        span if span is not None and span[0] < span[1] and own else None
-        for span, own in zip(spans, shown, strict=True)
-    ]
+    return [span if span is not None and text[slice(*span)].strip() else None for span in spans]
