@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kster.memory import Match, Memory, MemoryGroup
     from kster.model import BaseModel
     from kster.smoothing import Smoother
-    from kster.translation import Translator
+    from kster.translation import Translation, Translator
 
 _HOMES = {
     "BaseModel": "kster.model",
@@ -27,6 +27,7 @@ _HOMES = {
     "MemoryGroup": "kster.memory",
     "Pair": "kster.formats",
     "Smoother": "kster.smoothing",
+    "Translation": "kster.translation",
     "Translator": "kster.translation",
 }
 
@@ -38,6 +39,7 @@ __all__ = [
     "MemoryGroup",
     "Pair",
     "Smoother",
+    "Translation",
     "Translator",
     "__version__",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import Smoother
-from kster.text.marks import same_marks
+from kster.text.marks import MARK, same_marks
 from kster.text.projection import Link
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
@@ -72,7 +72,8 @@ def _outputs(
 ) -> list[Output]:
     """What was found for some pieces, as text; hypotheses that keep the marks of their piece come first."""
     kept: list[list[tuple[str, Hypothesis]]] = []
-    for piece, own in zip(texts, found, strict=True):
+    for piece, hypotheses in zip(texts, found, strict=True):
+        own = hypotheses if MARK.search(piece) else hypotheses[: decoding.n_best]
         written = model.detokenise([one.tokens for one in own])
         pairs = sorted(zip(written, own, strict=True), key=lambda pair: not same_marks(piece, pair[0]))
         kept.append(pairs[: decoding.n_best])

@@ -116,7 +116,7 @@ class Engine:
             raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
 
     async def _take_steps(self, served: ServedModel, work: Work, texts: Sequence[Text]) -> list[Translation]:
-        steps = served.translator.steps(texts, work.decoding, memory=work.memory)
+        steps = await asyncio.wrap_future(served.splitter.submit(served.steps, work, texts))
         step: Callable[[], Round] = partial(next, steps)
         while True:
             wanted = await asyncio.wrap_future(served.splitter.submit(served.take_step, work, step))

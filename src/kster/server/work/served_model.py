@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kster.server.work.compute_queue import Turns
 from kster.translation import Method, Translation, Translator
 from kster.translation.decoding import Decoding
 from kster.translation.result import Output
-from kster.translation.service import Round
+from kster.translation.service import Round, Steps, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,10 @@ class ServedModel:
     def close(self) -> None:
         self.splitter.shutdown()
         self.batcher.close()
+
+    def steps(self, work: Work, texts: Sequence[Text]) -> Steps:
+        with _explained(work):
+            return self.translator.steps(texts, work.decoding, memory=work.memory)
 
     def take_step(self, work: Work, step: Callable[[], Round]) -> Round | list[Translation]:
         """The next round of some `Steps`, or what they have come to."""
