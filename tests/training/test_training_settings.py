@@ -66,17 +66,17 @@ def test_both_directions_share_their_prepared_data() -> None:
         ({"init": "a", "vocabulary": {"reuse": "b"}}, "vocabulary.reuse: `init` brings its own vocabulary"),
         ({"seed": None}, "seed: expected a whole number, found nothing"),
         ({"seed": -1}, "seed: is -1; must be at least 0"),
-        ({"seed": 2**70}, "must be from 0 to 2,147,483,647"),
+        ({"seed": 2**70}, "must be at least 0 and at most 2,147,483,647"),
         ({"network": {"heads": 0}}, "network.heads: is 0; must be from 1"),
         ({"network": {"dimension": 0}}, "network.dimension: is 0; must be from 2"),
         ({"network": {"decoder_layers": -1}}, "network.decoder_layers: is -1; must be from 1"),
         ({"network": {"feed_forward": 0}}, "network.feed_forward: is 0"),
         ({"network": {"positions": 10**11}}, "network.positions: is 100000000000; must be from 2 to 65,536"),
-        ({"training": {"betas": [0.9, 1.0]}}, "training.betas: must be in [0, 1)"),
-        ({"training": {"learning_rate": float("nan")}}, "training.learning_rate: must be positive"),
+        ({"training": {"betas": [0.9, 1.0]}}, "training.betas.1: is 1.0; must be at least 0 and below 1"),
+        ({"training": {"learning_rate": float("nan")}}, "training.learning_rate: is nan; must be above 0"),
         ({"training": {"weight_decay": -1}}, "training.weight_decay: is -1.0; must be at least 0"),
         ({"training": {"chunk_pairs": 0}}, "training.chunk_pairs: is 0; must be at least 1"),
-        ({"training": {"dropout": float("nan")}}, "training.dropout: must be in [0, 1)"),
+        ({"training": {"dropout": float("nan")}}, "training.dropout: is nan; must be at least 0 and below 1"),
         ({"vocabulary": {"sample": -3}}, "vocabulary.sample: is -3; must be at least 2"),
         ({"vocabulary": {"size": 99_999}}, "vocabulary.size: is 99999; must be from 300 to 65,535"),
         ({"cleaning": {"max_length_ratio": float("nan")}}, "cleaning.max_length_ratio: is nan"),
@@ -147,7 +147,7 @@ def test_an_unset_environment_variable_is_named(config: Any, monkeypatch: pytest
 
 @pytest.mark.parametrize("weight", [-1.0, 1e9, float("nan")])
 def test_a_weight_is_a_number_that_can_be_drawn(config: Any, weight: float) -> None:
-    with pytest.raises(KsterError, match=r"corpora\.0\.weight: is .*; must be from 0 to 1000"):
+    with pytest.raises(KsterError, match=r"corpora\.0\.weight: is .*; must be from 0 to 1,000"):
         load_settings(config(), {"corpora.0.weight": weight})
 
 

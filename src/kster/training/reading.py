@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import re
 import types
 from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 from yaml.constructor import ConstructorError
@@ -16,6 +17,28 @@ from yaml.constructor import ConstructorError
 from kster.errors import KsterError
 
 T = TypeVar("T")
+MANY = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The numbers that a value may be, written beside its type: Annotated[int, Range(1)]."""
+
+    low: float
+    high: float = MANY
+    ends: Literal["[]", "[)", "(]", "()"] = "[]"  # which of the two ends belong to it
+
+    def holds(self, value: float) -> bool:  # not nan, either
+        above = self.low <= value if self.ends[0] == "[" else self.low < value
+        return above and (value <= self.high if self.ends[1] == "]" else value < self.high)
+
+    def __str__(self) -> str:
+        if self.ends == "[]" and self.high < MANY:
+            return f"from {self.low:,} to {self.high:,}"
+        least = f"{'at least' if self.ends[0] == '[' else 'above'} {self.low:,}"
+        if self.high == math.inf:
+            return least
+        return f"{least} and {'at most' if self.ends[1] == ']' else 'below'} {self.high:,}"
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,7 +72,7 @@ def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> 
     """An instance of the dataclass `kind` from a mapping; unknown, missing and ill-typed keys are errors."""
     if not isinstance(content, Mapping):
         raise KsterError(f"{file}: {key}: expected keys and values, found {_describe(content)}")
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in content:
         if name not in fields:
@@ -67,6 +90,12 @@ def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> 
 
 
 def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:
+    if get_origin(hint) is Annotated:
+        inner, accepted = get_args(hint)
+        read = _read_value(inner, value, file=file, key=key)
+        if read is not None and not accepted.holds(read):
+            raise KsterError(f"{file}: {key}: is {read}; must be {accepted}")
+        return read
     if dataclasses.is_dataclass(hint):
         return read_dataclass(hint, value if value is not None else {}, file=file, key=key)  # type: ignore[arg-type]
     if hint is float and isinstance(value, str) and _EXPONENT.fullmatch(value):

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from kster.errors import KsterError
-from kster.training.reading import read_dataclass, read_yaml
+from kster.training.reading import Range, read_dataclass, read_yaml
 from kster.training.validation import require_sense
 
+FRACTION = Range(0, 1, ends="[)")
 PRESETS: dict[str, dict[str, int]] = {
     "transformer-base": {"encoder_layers": 6, "decoder_layers": 6},  # the paper's base model
     "small": {"encoder_layers": 6, "decoder_layers": 2},  # most of the quality, a third of the decoding time
@@ -32,9 +34,11 @@ class CorpusSettings:
     source: str
     target: str
     name: str | None = None  # used in reports; the source path when absent
-    weight: float = 1.0  # how often each pair is seen per epoch; 0.5 draws a new half every epoch
-    keep: float = (
-        1.0  # the share of its pairs that are trained on, the best by the scores of `kster.training.scoring`
+    weight: Annotated[float, Range(0, 1000)] = (
+        1.0  # how often each pair is seen per epoch; 0.5 draws a new half every epoch
+    )
+    keep: Annotated[float, Range(0, 1, ends="(]")] = (
+        1.0  # the share that is trained on, the best by the scores of `kster.training.scoring`
     )
     reverse: bool = False  # the files are given the other way round
 
@@ -52,11 +56,15 @@ class CorpusSettings:
 class CleaningSettings:
     """Which training pairs are left out."""
 
-    min_characters: int = 1
-    max_characters: int = 1500
-    max_length_ratio: float = 2.5  # of characters, after adding 15 to both sides
-    max_tokens: int = 200  # after tokenisation, end of sentence included
-    max_copied_words: int = 3  # a target equal to its source is kept up to this many words (names, codes)
+    min_characters: Annotated[int, Range(0)] = 1
+    max_characters: Annotated[int, Range(1)] = 1500
+    max_length_ratio: Annotated[float, Range(1, math.inf)] = (
+        2.5  # of characters, after adding 15 to both sides
+    )
+    max_tokens: Annotated[int, Range(2)] = 200  # after tokenisation, end of sentence included
+    max_copied_words: Annotated[int, Range(0)] = (
+        3  # a target equal to its source is kept up to this many words (names, codes)
+    )
     language_identity: bool = True
     same_numbers: bool = False  # both sides have the same digits, in whatever order
     same_placeholders: bool = False  # and the same placeholders and tags
@@ -68,8 +76,10 @@ class CleaningSettings:
 class VocabularySettings:
     """The joint subword vocabulary."""
 
-    size: int = 16000  # end of sentence, unknown, 256 bytes and padding included
-    sample: int = 2_000_000  # lines it is learned from, both languages together
+    size: Annotated[int, Range(300, 65535)] = (
+        16000  # end of sentence, unknown, 256 bytes and padding included
+    )
+    sample: Annotated[int, Range(2)] = 2_000_000  # lines it is learned from, both languages together
     reuse: str | None = None  # a directory with source.spm, target.spm and vocab.json
     transplant: bool = False  # with `init`: learn a new one, and carry the embeddings over to it
 
@@ -78,7 +88,7 @@ class VocabularySettings:
 class AugmentationSettings:
     """Pairs made of other pairs, with something in them that must be copied (`augmentation.py`)."""
 
-    share: float = 0.0  # of the pairs of each corpus
+    share: Annotated[float, Range(0, 1)] = 0.0  # of the pairs of each corpus
 
 
 @dataclass(frozen=True)
@@ -86,13 +96,13 @@ class NetworkSettings:
     """The shape of a network that is trained from scratch; ignored when `init` is given."""
 
     preset: Literal["transformer-base", "small"] = "transformer-base"
-    encoder_layers: int | None = None  # the preset's when absent
-    decoder_layers: int | None = None
-    dimension: int = 512
-    feed_forward: int = 2048
-    heads: int = 8
+    encoder_layers: Annotated[int | None, Range(1, 1000)] = None  # the preset's when absent
+    decoder_layers: Annotated[int | None, Range(1, 1000)] = None
+    dimension: Annotated[int, Range(2, 1 << 16)] = 512
+    feed_forward: Annotated[int, Range(1, 1 << 20)] = 2048
+    heads: Annotated[int, Range(1, 1 << 16)] = 8
     activation: Literal["relu", "swish", "gelu"] = "relu"
-    positions: int = 512  # longest sentence in tokens
+    positions: Annotated[int, Range(2, 1 << 16)] = 512  # longest sentence in tokens
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -107,19 +117,21 @@ class NetworkSettings:
 class OptimisationSettings:
     """The training loop."""
 
-    steps: int = 13_000
-    batch_tokens: int = 40_000  # padded tokens of the longer side, over all processes
-    learning_rate: float = 1e-3  # at its peak
-    warmup_steps: int = 1_500
+    steps: Annotated[int, Range(1)] = 13_000
+    batch_tokens: Annotated[int, Range(1)] = 40_000  # padded tokens of the longer side, over all processes
+    learning_rate: Annotated[float, Range(0, math.inf, ends="()")] = 1e-3  # at its peak
+    warmup_steps: Annotated[int, Range(0)] = 1_500
     decay: Literal["linear", "cosine", "inverse-sqrt"] = "linear"
-    betas: tuple[float, ...] = (0.9, 0.98)
-    weight_decay: float = 0.0
-    clip_norm: float = 1.0  # 0 switches clipping off
-    label_smoothing: float = 0.1
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    average_decay: float = 0.9995  # exponential moving average of the weights; 0 keeps the last weights
-    chunk_pairs: int = 2_000_000  # pairs sorted by length together
+    betas: tuple[Annotated[float, FRACTION], ...] = (0.9, 0.98)
+    weight_decay: Annotated[float, Range(0)] = 0.0
+    clip_norm: Annotated[float, Range(0)] = 1.0  # 0 switches clipping off
+    label_smoothing: Annotated[float, FRACTION] = 0.1
+    dropout: Annotated[float, FRACTION] = 0.1
+    attention_dropout: Annotated[float, FRACTION] = 0.0
+    average_decay: Annotated[float, FRACTION] = (
+        0.9995  # exponential moving average of the weights; 0 keeps the last weights
+    )
+    chunk_pairs: Annotated[int, Range(1)] = 2_000_000  # pairs sorted by length together
     precision: Literal["auto", "bfloat16", "float32"] = "auto"  # auto: bfloat16 on a GPU
     compile: bool | Literal["auto"] = False  # torch.compile of the layers; auto: on a GPU
 
@@ -128,13 +140,13 @@ class OptimisationSettings:
 class ReportSettings:
     """Progress, evaluation and checkpoints."""
 
-    log_every: int = 100
-    dev_every: int = 1_000
-    dev_pairs: int = 3_000
-    bleu_every: int = 0  # in dev evaluations; 0: only at the end; -1: never
-    checkpoint_every: int = 2_000
-    checkpoint_seconds: float = 0.0  # additionally every so many seconds; 0: never
-    keep_checkpoints: int = 2
+    log_every: Annotated[int, Range(1)] = 100
+    dev_every: Annotated[int, Range(1)] = 1_000
+    dev_pairs: Annotated[int, Range(1)] = 3_000
+    bleu_every: Annotated[int, Range(-1)] = 0  # in dev evaluations; 0: only at the end; -1: never
+    checkpoint_every: Annotated[int, Range(1)] = 2_000
+    checkpoint_seconds: Annotated[float, Range(0)] = 0.0  # additionally every so many seconds; 0: never
+    keep_checkpoints: Annotated[int, Range(1)] = 2
     tensorboard: bool = True
 
 
@@ -143,8 +155,8 @@ class ExportSettings:
     """The finished Hugging Face directory."""
 
     dtype: Literal["float16", "bfloat16", "float32"] = "float16"
-    num_beams: int = 4
-    length_penalty: float = 0.6
+    num_beams: Annotated[int, Range(1, 256)] = 4
+    length_penalty: Annotated[float, Range(-10, 10)] = 0.6
 
 
 @dataclass(frozen=True)
@@ -154,8 +166,8 @@ class DomainSettings:
     source: str
     target: str
     name: str | None = None  # used in reports; the source path when absent
-    first: int = 0  # lines before it
-    lines: int = 12_000
+    first: Annotated[int, Range(0)] = 0  # lines before it
+    lines: Annotated[int, Range(1)] = 12_000
 
     @property
     def label(self) -> str:
@@ -168,7 +180,7 @@ class CarriedSmootherSettings:
 
     domains: tuple[DomainSettings, ...] = ()  # of each one a memory of its own, as a customer has
     general: tuple[DomainSettings, ...] = ()  # text that these memories should leave alone
-    steps: int = 3_000
+    steps: Annotated[int, Range(1)] = 3_000
 
 
 @dataclass(frozen=True)
@@ -184,7 +196,7 @@ class TrainSettings:
     data: str = "."
     direction: Literal["forward", "swap"] = "forward"  # swap: train target_lang → source_lang
     init: str | None = None  # a Hugging Face Marian directory to fine-tune
-    seed: int = 1
+    seed: Annotated[int, Range(0)] = 1
     device: str = "auto"
     cleaning: CleaningSettings = field(default_factory=CleaningSettings)
     augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
