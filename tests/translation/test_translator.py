@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from kster import BaseModel, KsterError, Memory, MemoryGroup, Pair, Translator
+from kster.memory import SearchSettings
 from kster.smoothing import Smoother, SmootherSettings
 from kster.translation.splitting import split_text
 from tiny import ENGLISH, GERMAN
@@ -151,6 +153,24 @@ def test_several_memories_are_searched_as_one(translator: Translator, tmp_path: 
     ]
     with pytest.raises(KsterError, match="at least one memory"):
         translator.translate(sources, memory=[])
+
+
+def test_by_shortlist_an_added_segment_is_the_next_translation_and_explained(
+    translator: Translator, tmp_path: Path
+) -> None:
+    settings = SearchSettings(mode="shortlist", shortlist=4)
+    with Memory.create(tmp_path / "memory", translator.model, search=settings) as memory:
+        memory.import_pairs(Pair(*pair) for pair in zip(ENGLISH, GERMAN, strict=True))
+        memory.add(*NEW)
+        sources = [NEW[0], *ENGLISH[:5], "unrelated"]
+        found = translator.translate(sources, memory=memory, explain=True)
+        assert str(found[0]) == NEW[1]
+        assert texts(found) == [str(translator.translate([s], memory=memory)[0]) for s in sources]
+        tokens = found[0].tokens
+        assert tokens is not None
+        assert tokens[0].examples[0].target == NEW[1]
+        (score,) = translator.score([NEW[0]], [NEW[1]], memory=memory)
+        assert score == pytest.approx(sum(math.log(token.probability) for token in tokens), abs=1e-2)
 
 
 def test_an_explanation_names_the_segment_and_its_numbers_add_up(

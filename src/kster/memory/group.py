@@ -14,7 +14,9 @@ from kster.errors import KsterError
 from kster.memory.entries import entry_ids
 from kster.memory.memory import Memory
 from kster.memory.neighbours import Neighbours
+from kster.memory.retriever import Searcher
 from kster.memory.segment import Provenance, Segment
+from kster.memory.shortlists import make_retriever
 from kster.memory.sources import Match, Similar
 from kster.memory.sources.matching import sorted_matches
 
@@ -67,6 +69,11 @@ class MemoryGroup:
         for place, answer in enumerate(answers):
             answer.ids = _abroad(answer.ids, place)
         return Neighbours.merge(answers, k)
+
+    def retriever(self, texts: Sequence[str], device: torch.device, *, similarity: bool) -> Searcher:
+        """As `Memory.retriever`, by the settings of the first memory."""
+        views = [memory.view(place << SHIFT) for place, memory in enumerate(self.memories)]
+        return make_retriever(self, views, texts, device, self.memories[0].search_settings, similarity)
 
     def similar(self, source: str, m: int) -> Similar:
         """As `Memory.similar`, by relative BM25, with ids of segments within the group."""

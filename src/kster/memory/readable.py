@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -24,8 +24,10 @@ from kster.memory.index import Index
 from kster.memory.neighbours import Neighbours
 from kster.memory.reader import Reader
 from kster.memory.report import MemoryInfo, bytes_under, fit_status, since_fit
+from kster.memory.retriever import Searcher
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
+from kster.memory.shortlists import View, make_retriever
 from kster.memory.sources import Match, Similar, SourceIndex
 from kster.memory.sources.matching import CANDIDATES, best_matches
 from kster.memory.sources.scoring import Collection
@@ -44,6 +46,7 @@ class ReadableMemory:
         self.directory = directory
         self.description = description
         self._store = Store(directory, description, lock_timeout)
+        self.search_settings = search
         self._reader = Reader(self._store, search)
         self._sources = SourceIndex(self._store)
 
@@ -87,6 +90,19 @@ class ReadableMemory:
     def sources(self, snapshot: Snapshot | None = None) -> Collection:
         """The sources of all live segments, as of now or of a snapshot."""
         return self._sources.collection(snapshot or self._reader.snapshot())
+
+    def view(self, base: int = 0) -> View:
+        """The memory as it is now, for `retriever`; base: see there."""
+        snapshot = self._reader.snapshot()
+        return View(snapshot, self.sources(snapshot), base)
+
+    def retriever(self, texts: Sequence[str], device: torch.device, *, similarity: bool) -> Searcher:
+        """What searches while these source texts are translated on a device, all entries or shortlists.
+
+        similarity: whether neighbours shall say how much their sources resemble these; otherwise all entries
+        are searched by the memory itself.
+        """
+        return make_retriever(self, [self.view()], texts, device, self.search_settings, similarity)
 
     def matches(self, source: str, n: int = 5, *, least: int = 1) -> list[Match]:
         """The n segments whose sources need the fewest words changed to be this text, best first.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -20,6 +20,14 @@ from kster.model.step import Candidates, Predict, StepDecoder
 
 IMPOSSIBLE = -1.0e9
 STEPS_BETWEEN_CHECKS_ON_GPU = 8
+
+
+@runtime_checkable
+class PerSentence(Protocol):
+    """A predictor that knows which sentences it predicts for."""
+
+    def keep(self, sentences: Tensor) -> Predict:
+        """The one for these sentences alone; sentences: (kept,) ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,8 @@ def beam_search(
                 kept = (~beams.done).nonzero()[:, 0]
                 tokens, parents = _shrink(beams, kept, tokens, parents)
                 state = decoder.keep(state, kept)
+                if isinstance(predict, PerSentence):
+                    predict = predict.keep(kept)
     decoder.finish(state)
     collect(beams, torch.ones_like(beams.done), found, n_best, decoder.model.eos_id)
     return found

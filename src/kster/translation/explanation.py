@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from kster.memory import Neighbours, Provenance
+from kster.memory.retriever import Searcher
 from kster.model import BaseModel
 from kster.model.forcing import ForcedSentence, force_tokens
 from kster.smoothing import Smoother, Smoothing
 from kster.smoothing.example_distribution import log_example_prob_of
-from kster.translation.predictor import Searchable
+from kster.translation.predictor import LookedUp, Searchable
 
 TOKENS_AT_ONCE = 2048  # searched together; 16 keys of each, d = 512, are 32 MiB, with a learned distance 400
 
@@ -66,34 +67,47 @@ def explain(
     model: BaseModel,
     sources: list[list[int]],
     targets: list[list[int]],
-    memory: Searchable | None,
+    memory: LookedUp | None,
     smoother: Smoother | None,
 ) -> list[list[TokenExplanation]]:
-    """Explain tokenised translations (targets end with eos), one list of tokens each."""
-    explained = []
+    """Explain tokenised translations (targets end with eos), one list of tokens each.
+
+    memory: looked up for these sources, in their order.
+    """
+    explained: list[list[TokenExplanation]] = []
     for group in grouped(force_tokens(model, sources, targets)):
         states = ForcedSentence.join(group)
         if memory is None or smoother is None:
             tokens = _base_tokens(model, states)
         else:
-            tokens = _smoothed_tokens(model, states, memory, *smooth_forced(model, states, memory, smoother))
+            searcher = _searcher_of(memory, group, first=len(explained))
+            smoothed = smooth_forced(model, states, searcher, smoother)
+            tokens = _smoothed_tokens(model, states, memory.memory, *smoothed)
         waiting = iter(tokens)
         explained += [list(islice(waiting, len(sentence.tokens))) for sentence in group]
     return explained
 
 
 def score_forced(
-    model: BaseModel, forced: Iterable[ForcedSentence], memory: Searchable | None, smoother: Smoother | None
+    model: BaseModel, forced: Iterable[ForcedSentence], memory: LookedUp | None, smoother: Smoother | None
 ) -> Iterator[float]:
-    """log p of each sentence."""
+    """log p of each sentence. memory: looked up for their sources, in their order."""
+    first = 0
     for group in grouped(forced):
         if memory is None or smoother is None:
             log_probs = [sentence.log_probs for sentence in group]
         else:
             states = ForcedSentence.join(group)
-            together = smooth_forced(model, states, memory, smoother)[2].cpu()
+            searcher = _searcher_of(memory, group, first)
+            together = smooth_forced(model, states, searcher, smoother)[2].cpu()
             log_probs = list(together.split([len(sentence.tokens) for sentence in group]))
+        first += len(group)
         yield from (own.sum().item() for own in log_probs)
+
+
+def _searcher_of(memory: LookedUp, group: list[ForcedSentence], first: int) -> Searcher:
+    """For the tokens of consecutive sentences; first: which one the group begins with."""
+    return memory.tokens_of(range(first, first + len(group)), [len(one.tokens) for one in group])
 
 
 def grouped(forced: Iterable[ForcedSentence]) -> Iterator[list[ForcedSentence]]:
@@ -110,7 +124,7 @@ def grouped(forced: Iterable[ForcedSentence]) -> Iterator[list[ForcedSentence]]:
 
 @torch.inference_mode()
 def smooth_forced(
-    model: BaseModel, forced: ForcedSentence, memory: Searchable, smoother: Smoother
+    model: BaseModel, forced: ForcedSentence, memory: Searcher, smoother: Smoother
 ) -> tuple[Neighbours, Smoothing, Tensor]:
     """Look up every state of forced sentences; also returns log p of their tokens, (n,)."""
     device = model.device

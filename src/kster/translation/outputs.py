@@ -15,7 +15,7 @@ from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain
 from kster.translation.links import links_of
 from kster.translation.open_memories import OpenMemory
-from kster.translation.predictor import SmoothedPredictor, base_predictor
+from kster.translation.predictor import LookedUp, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
 
 
@@ -30,9 +30,6 @@ def outputs_of(
 ) -> list[Output]:
     """Outputs in the pieces' order. progress: called with the number of pieces done."""
     model = decoder.model
-    predict: Predict = base_predictor
-    if memory is not None and smoother is not None:
-        predict = SmoothedPredictor(memory, smoother)
     ids = model.tokenise_source(pieces)
     order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
     limits = [longest_translation(model, len(ids[i])) for i in order]
@@ -40,6 +37,12 @@ def outputs_of(
     for part in batches(model, limits, decoding.beam, batch_sentences):
         batch = order[part]
         sources = [ids[i] for i in batch]
+        predict: Predict = base_predictor
+        looked_up = None
+        texts = [pieces[i] for i in batch]
+        if memory is not None and smoother is not None:
+            looked_up = LookedUp.of(memory, smoother, texts, model.device)
+            predict = SmoothedPredictor(looked_up.searcher, smoother)
         found = beam_search(
             decoder,
             sources,
@@ -49,7 +52,7 @@ def outputs_of(
             limits=limits[part],
             n_best=decoding.beam,  # one of the others may have kept what the best has lost
         )
-        made = _outputs(model, [pieces[i] for i in batch], sources, found, decoding, memory, smoother)
+        made = _outputs(model, texts, sources, found, decoding, looked_up, smoother)
         outputs.update(zip(batch, made, strict=True))
         if progress is not None:
             progress(len(outputs))
@@ -67,7 +70,7 @@ def _outputs(
     sources: list[list[int]],
     found: list[list[Hypothesis]],
     decoding: Decoding,
-    memory: OpenMemory | None,
+    memory: LookedUp | None,
     smoother: Smoother | None,
 ) -> list[Output]:
     """What was found for some pieces, as text; hypotheses that keep the marks of their piece come first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, runtime_checkable
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.memory import Neighbours, Provenance
 from kster.memory.index import Index
+from kster.memory.retriever import Retriever, RowsOf, Searcher
 from kster.model import BaseModel
 from kster.model.step import Candidates
 from kster.smoothing import Smoother
@@ -34,6 +36,30 @@ class Searchable(Protocol):
     def entry_count(self) -> int: ...
     def search(self, queries: Tensor, k: int) -> Neighbours: ...
     def provenance(self, ids: Tensor) -> list[Provenance]: ...
+    def retriever(self, texts: Sequence[str], device: torch.device, *, similarity: bool) -> Searcher: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """A memory, and what searches it for some sentences."""
+
+    memory: Searchable
+    searcher: Searcher
+
+    @classmethod
+    def of(
+        cls, memory: Searchable, smoother: Smoother, texts: Sequence[str], device: torch.device
+    ) -> LookedUp:
+        """texts: the sentences' sources."""
+        similarity = smoother.settings.similarity
+        return cls(memory, memory.retriever(texts, device, similarity=similarity))
+
+    def tokens_of(self, sentences: Sequence[int], lengths: Sequence[int]) -> Searcher:
+        """With queries of these sentences one after the other; lengths: how many each has."""
+        if not isinstance(self.searcher, Retriever):
+            return self.searcher
+        rows = torch.tensor(sentences).repeat_interleave(torch.tensor(lengths))
+        return RowsOf(self.searcher, rows)
 
 
 @runtime_checkable
@@ -78,10 +104,11 @@ def best_tokens(log_probs: Tensor, count: int) -> Candidates:
 class SmoothedPredictor:
     """log p = log((1 − λ) p_m + λ p_e), with the memory looked up at every step.
 
-    memory: or an index, which is one state of a memory; two predictors by the same state are equal.
+    memory: or what searches it for a batch of sentences, or an index, which is one state of a memory; two
+    predictors by the same state are equal.
     """
 
-    memory: Searchable | Index
+    memory: Searcher
     smoother: Smoother
 
     def __call__(self, queries: Tensor, logits: Tensor, count: int) -> Candidates:
@@ -93,6 +120,12 @@ class SmoothedPredictor:
         at_values = base.gather(-1, neighbours.values)  # (rows, k)
         smoothing = self.smoother(queries, neighbours, at_values, best.log_probs[:, 0])
         return Candidates(*mix_candidates(*best, at_values, neighbours.values, smoothing))
+
+    def keep(self, sentences: Tensor) -> SmoothedPredictor:
+        """For the sentences that go on; sentences: (kept,) ascending."""
+        if not isinstance(self.memory, Retriever):
+            return self
+        return SmoothedPredictor(self.memory.keep(sentences), self.smoother)
 
     def frozen(self, rows: int, device: torch.device) -> SmoothedPredictor | None:
         """With the memory's index as it is now. A search that takes long anyway is not worth recording: a

@@ -29,6 +29,7 @@ from kster.translation.open_memories import (
 )
 from kster.translation.outputs import longest_translation, outputs_of
 from kster.translation.predictor import (
+    LookedUp,
     Method,
     require_method,
     require_same_model,
@@ -265,7 +266,10 @@ class Translator:
             chosen, smoother = self._choose(given, method, smoother)
             pairs = zip(map(without_surrogates, sources), map(without_surrogates, targets), strict=True)
             forced = self.model.force_decode(pairs)
-            return list(score_forced(self.model, forced, chosen, smoother))
+            looked_up = None
+            if chosen is not None and smoother is not None:
+                looked_up = LookedUp.of(chosen, smoother, sources, self.model.device)
+            return list(score_forced(self.model, forced, looked_up, smoother))
 
     def resolve(self, method: Method, memory: NamedMemory | None = None) -> ResolvedSmoother | None:
         """The smoother a method would use, and where it comes from; None for "base" and without a memory."""
