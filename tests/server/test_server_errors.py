@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from kster.documents.html import HtmlText
 from kster.errors import KsterError
 from kster.server import errors
-from kster.server.middleware import Gate
+from kster.server.middleware import RequestMiddleware
 from kster.server.settings import ServerSettings
 from kster.text.marks import MarkedText
 from kster.text.recognition import with_codes
@@ -22,7 +22,7 @@ def broken() -> TestClient:
     """An application with a bug, behind the server's own gate."""
     app = FastAPI()
     errors.install(app)
-    app.add_middleware(Gate, settings=ServerSettings())
+    app.add_middleware(RequestMiddleware, settings=ServerSettings())
 
     @app.get("/bug")
     @app.get("/mmt/bug")

@@ -106,7 +106,7 @@ def test_a_read_key_changes_nothing(keyed: RunningServer) -> None:
 
 def test_keys_do_not_see_each_others_memories_and_an_admin_sees_all(keyed: RunningServer) -> None:
     anna, bert, boss = of(keyed, "anna"), of(keyed, "bert"), of(keyed, "boss")
-    mine = anna.post("/v1/memories", json={"name": "anna's"}).json()["id"]
+    mine = anna.post("/v1/memories", json={"name": "anna's", "automatic": True}).json()["id"]
     segment = anna.post(f"/v1/memories/{mine}/segments", json=PAIR).json()["id"]
     request = {"text": PAIR["source"], "source": "en", "target": "de"}
 

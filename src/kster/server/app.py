@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
+import anyio.to_thread
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -23,7 +24,7 @@ from kster.server.api import (
     v1_translate,
 )
 from kster.server.api.context import principal_of
-from kster.server.middleware import Gate
+from kster.server.middleware import RequestMiddleware
 from kster.server.page.routes import add_pages
 from kster.server.settings import ServerSettings
 from kster.server.work.engine import Engine
@@ -40,6 +41,7 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
     async def life(_: FastAPI) -> AsyncIterator[None]:
         # Writers may wait for each other for a while, and must not keep readers from a thread.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS  # of routes that may wait
         yield
         working.close()
 
@@ -70,7 +72,7 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
         app.add_middleware(
             CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
         )
-    app.add_middleware(Gate, settings=settings)
+    app.add_middleware(RequestMiddleware, settings=settings)
     return app
 
 

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS memories (
     created TEXT NOT NULL,
     owner INTEGER,                  -- the key that made it; NULL: nobody's in particular
     directory TEXT UNIQUE,          -- of a memory named on the command line; NULL: in the data directory
-    automatic INTEGER NOT NULL DEFAULT 1  -- whether it serves clients that name no memory
+    automatic INTEGER NOT NULL DEFAULT 1  -- whether it serves its owner's requests that name no memory
 );
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY,
@@ -44,7 +44,8 @@ CREATE TABLE IF NOT EXISTS jobs (
     result TEXT,                    -- JSON
     error TEXT,
     created TEXT NOT NULL,
-    finished TEXT
+    finished TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0  -- how often it was begun by a server that then died
 );
 """
 
@@ -54,7 +55,7 @@ class ServerDatabase:
 
     def __init__(self, data: Path) -> None:
         try:
-            data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(data)
             self._connection = sqlite3.connect(
                 data / FILE, timeout=30, isolation_level=None, check_same_thread=False
             )
@@ -62,6 +63,8 @@ class ServerDatabase:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.executescript(SCHEMA)
+            if "attempts" not in {row["name"] for row in self._connection.execute("PRAGMA table_info(jobs)")}:
+                self._connection.execute("ALTER TABLE jobs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0")
         except (OSError, sqlite3.Error) as error:
             raise KsterError(f"{data}: cannot be used as the server's data directory ({error})") from error
         self._lock = threading.Lock()
@@ -92,7 +95,7 @@ def sole_server(data: Path) -> Iterator[None]:
     The operating system lets go of the lock when the server dies, however it dies. Raises KsterError.
     """
     try:
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(data)
         file = open(data / LOCK, "a")  # noqa: SIM115  (closed below)
     except OSError as error:
         raise KsterError(f"{data}: cannot be used as the server's data directory ({error})") from error
@@ -107,6 +110,15 @@ def sole_server(data: Path) -> Iterator[None]:
         except OSError as error:  # not every file system has locks
             raise KsterError(f"{data}: cannot be locked for one server alone ({error})") from error
         yield  # closing the file releases the lock
+
+
+def make_private(data: Path) -> None:
+    """A data directory that only its owner can read, whoever made it: it holds texts and hashes of keys."""
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (data / FILE).touch(mode=0o600)
+    for path, mode in [(data, 0o700), *((file, 0o600) for file in data.glob(f"{FILE}*"))]:
+        if path.stat().st_mode & 0o077:
+            path.chmod(mode)
 
 
 def now() -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import sqlite3
 from typing import Any
 
 from fastapi import FastAPI
@@ -14,6 +16,10 @@ from starlette.responses import JSONResponse
 from kster.errors import KsterError
 
 log = logging.getLogger("kster.server")
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# SQLite says FULL where the system says ENOSPC, and that writing failed where it says anything else.
+SQLITE_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 
 
 class ApiError(KsterError):
@@ -35,6 +41,17 @@ class TooSlow(ApiError):
     status, kind = 504, "TimeoutException"
 
 
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether something failed, directly or underneath, since nothing more can be written."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            return True
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) in SQLITE_NO_ROOM:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def error_response(
     request: Request, status: int, message: str, kind: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
@@ -53,6 +70,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(KsterError)
     async def mistaken(request: Request, error: KsterError) -> JSONResponse:
         status, kind = (error.status, error.kind) if isinstance(error, ApiError) else (400, ApiError.kind)
+        if is_disk_full(error):
+            return _no_room(request)
         engine = getattr(request.app.state, "engine", None)
         message = engine.catalogue.forget_paths(str(error)) if engine is not None else str(error)
         return error_response(request, status, message, kind)
@@ -74,9 +93,17 @@ def install(app: FastAPI) -> None:
 
 def bug_response(request: Request, error: Exception) -> JSONResponse:
     """For everything else: the log says what happened, the client learns by which id to find it there."""
+    if is_disk_full(error):
+        return _no_room(request)
     id = request.scope.get("state", {}).get("request_id")
     log.error("internal error", exc_info=error, extra={"request_id": id})
     return error_response(request, 500, "internal error", "InternalException")
+
+
+def _no_room(request: Request) -> JSONResponse:
+    log.error("the disk is full")
+    message = "the server's disk is full; nothing was changed; try again when there is room"
+    return error_response(request, 507, message, "InsufficientStorageException")
 
 
 def _problem(problem: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import re
@@ -14,8 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kster.server.auth.access import token_of
-from kster.server.errors import bug_response, error_response
+from kster.server.auth.access import Forbidden, Principal, identified, token_of
+from kster.server.errors import ApiError, bug_response, error_response
 from kster.server.settings import ServerSettings
 
 log = logging.getLogger("kster.server.auth.access")
@@ -26,7 +27,10 @@ METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 MAX_CLIENTS = 10_000  # whose buckets are remembered
-UNLIMITED = re.compile(r"^/(?:health|metrics|docs|page/.*)?$")  # the page has many small files
+UNLIMITED = re.compile(r"^/(?:health|live|ready|metrics|docs|page/.*)?$")  # the page has many small files
+KEYS_IN_HEADERS = re.compile(r"^/(?:v1|mmt)/")  # LibreTranslate's clients have theirs in the body
+WITH_BODY = ("POST", "PUT", "PATCH")
+BODY_SECONDS = 30.0  # between two parts of a body
 
 
 class Buckets:
@@ -48,7 +52,7 @@ class Buckets:
         return 0.0 if allowed else (1.0 - level) / self._rate
 
 
-class Gate:
+class RequestMiddleware:
     """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
@@ -77,7 +81,8 @@ class Gate:
             await send(message)
 
         try:
-            if (refusal := self._refusal(request)) is not None:
+            refusal = self._refusal(request) or await self._refusal_by_key(request)
+            if refusal is not None:
                 await error_response(request, *refusal)(scope, receive, answer)
             else:
                 await self.app(_as_meant(scope), self._limited(request, receive), answer)
@@ -103,12 +108,24 @@ class Gate:
                 )
         if request.method not in SAFE_METHODS and not self._same_origin(request):
             return 403, "requests from other sites' pages are not accepted", "OriginException"
-        if int(_digits(request.headers.get("content-length"))) > self._limit(request):
-            return 413, self._too_large(request), "PayloadTooLargeException"
-        buckets = None if UNLIMITED.match(request.url.path) else self._buckets
-        if buckets is not None and (seconds := buckets.wait(_client(request))) > 0:
+        return None
+
+    async def _refusal_by_key(self, request: Request) -> Refusal | None:
+        """Before anything of the body is read: who asks, and whether they may send so much so often."""
+        if UNLIMITED.match(request.url.path):
+            return None
+        who = await asyncio.to_thread(identified, request)
+        if self._buckets is not None and (seconds := self._buckets.wait(_client(request, who))) > 0:
             headers = {"Retry-After": str(math.ceil(seconds))}
             return 429, f"slow down: try again in {seconds:.1f} s", "TooManyRequestsException", headers
+        path, upload = request.url.path, UPLOADS.match(request.url.path)
+        if request.method in WITH_BODY and (KEYS_IN_HEADERS.match(path) or (upload and token_of(request))):
+            if isinstance(who, ApiError):
+                return who.status, str(who), who.kind
+            if upload and path != "/translate_file" and not who.may("write"):
+                return 403, f"this needs a key with scope write; this one has {who.scope}", Forbidden.kind
+        if int(_digits(request.headers.get("content-length"))) > self._limit(request):
+            return 413, self._too_large(request), "PayloadTooLargeException"
         return None
 
     def _same_origin(self, request: Request) -> bool:
@@ -118,22 +135,32 @@ class Gate:
         return _netloc(origin).netloc == request.headers.get("host")
 
     def _limit(self, request: Request) -> int:
+        """Bytes of its body. A large one is taken from somebody who is known before it is read."""
         upload = UPLOADS.match(request.url.path) is not None
-        megabytes = self.settings.max_upload_mb if upload else self.settings.max_body_mb
-        return int(megabytes * 1_000_000) + (100_000 if upload else 0)  # the form around the file
+        if not upload or isinstance(request.scope["state"].get("principal"), ApiError):
+            return int(self.settings.max_body_mb * 1_000_000)
+        return int(self.settings.max_upload_mb * 1_000_000) + 100_000  # the form around the file
 
     def _too_large(self, request: Request) -> str:
-        return f"the request has more than {self._limit(request) / 1_000_000:.4g} MB; nothing was done"
+        limit = f"the request has more than {self._limit(request) / 1_000_000:.4g} MB"
+        if UPLOADS.match(request.url.path) and isinstance(request.scope["state"]["principal"], ApiError):
+            return f"{limit}; send the key of a large file as `Authorization: Bearer KEY`; nothing was done"
+        return f"{limit}; nothing was done"
 
     def _limited(self, request: Request, receive: Receive) -> Receive:
         """Counts what arrives: a length may be missing or wrong."""
-        limit, seen = self._limit(request), 0
+        limit, seen, complete = self._limit(request), 0, False
 
         async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, complete
+            try:
+                async with asyncio.timeout(None if complete else BODY_SECONDS):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, f"nothing more came for {BODY_SECONDS:.0f} s") from None
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
+                complete = not message.get("more_body", False)
                 if seen > limit:
                     raise HTTPException(413, self._too_large(request))
             return message
@@ -170,13 +197,11 @@ def _as_meant(scope: Scope) -> Scope:
     return scope
 
 
-def _client(request: Request) -> str:
-    """Whose requests are counted together: a key's, or an address'. A key that is none counts for nothing,
-    or a client could have a full bucket for each that it makes up."""
-    if (token := token_of(request)) is not None:
-        key = request.app.state.engine.keys.find(token)
-        if key is not None:
-            return f"key {key.id}"
+def _client(request: Request, who: Principal | ApiError) -> str:
+    """Whose requests are counted together: a key's, or an address's. An unknown key does not count, or a
+    client could have a full bucket for each that it makes up."""
+    if isinstance(who, Principal) and who.key_id is not None:
+        return f"key {who.key_id}"
     return request.client.host if request.client else ""
 
 

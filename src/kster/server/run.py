@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import socket
+import threading
 from types import FrameType
 
 import uvicorn
 
+from kster.errors import KsterError
 from kster.server.app import create_app
+from kster.server.connections import connection_limit, limited
 from kster.server.database import sole_server
-from kster.server.logs import log_as_json
+from kster.server.logs import log_to_stderr
 from kster.server.settings import ServerSettings
 from kster.server.work.engine import Engine
 
 log = logging.getLogger("kster.server")
 
 PATIENCE = 30  # seconds that requests in progress get to finish after a signal
+LAST_PATIENCE = 15  # seconds after that for what cannot be interrupted, such as reading a file
+PRIVATE = 0o077  # files are the server's own: nobody else reads them
 
 
 class _Server(uvicorn.Server):
@@ -28,23 +35,29 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._engine.jobs.stopping.set()
+        end = threading.Timer(PATIENCE + LAST_PATIENCE, _end)
+        end.daemon = True
+        end.start()
         super().handle_exit(sig, frame)
 
 
 def serve(settings: ServerSettings) -> None:
-    """Returns after a graceful shutdown: requests in progress are answered, jobs left for the next start."""
-    with sole_server(settings.data):
-        _serve(settings)
+    """Returns after a graceful shutdown: requests in progress are answered, jobs left for the next start.
+
+    Raises KsterError where the address cannot be had, before any model is loaded.
+    """
+    os.umask(PRIVATE)
+    with sole_server(settings.data), _bound(settings) as address:
+        _serve(settings, address)
 
 
-def _serve(settings: ServerSettings) -> None:
-    log_as_json(settings.log_level)
+def _serve(settings: ServerSettings, address: socket.socket) -> None:
+    log_to_stderr(settings.log_level)
     engine = Engine(settings)
     app = create_app(settings, engine)
     config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
+        http=limited(connection_limit(settings.max_connections), settings.header_seconds),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -53,7 +66,7 @@ def _serve(settings: ServerSettings) -> None:
     log.info(
         "serving",
         extra={
-            "address": f"http://{settings.host}:{settings.port}/",
+            "address": f"http://{settings.host}:{address.getsockname()[1]}/",
             "pairs": [model.pair for model in engine.models],
             "keys_required": settings.keys_required,
         },
@@ -61,4 +74,32 @@ def _serve(settings: ServerSettings) -> None:
     # uvicorn hands a signal on when it is done; a server that was told to stop and did has not failed.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    _Server(config, engine).run()
+    _Server(config, engine).run([address])
+
+
+def _bound(settings: ServerSettings) -> socket.socket:
+    """A socket that has the address and does not listen yet."""
+    address = None
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        address = socket.socket(family, kind, protocol)
+        address.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        address.bind(where)
+        address.listen()  # two servers that only bind would both succeed
+    except OSError as error:
+        if address is not None:
+            address.close()
+        raise KsterError(
+            f"{settings.host}:{settings.port} cannot be served ({error.strerror}); choose another with "
+            "--port or --host; nothing was started"
+        ) from None
+    return address
+
+
+def _end() -> None:
+    """What was acknowledged is on disk, and a job that is cut off starts anew with the next server."""
+    log.warning("ended with work in progress that could not be interrupted")
+    logging.shutdown()
+    os._exit(0)

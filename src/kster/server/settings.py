@@ -51,6 +51,8 @@ class ServerSettings(BaseModel):
     max_texts: int = Field(256, ge=1)  # of one request
     max_body_mb: float = Field(4.0, gt=0)  # of a request that is no upload
     max_upload_mb: float = Field(256.0, gt=0)
+    max_connections: int = Field(512, ge=1)  # fewer where the system allows few open files
+    header_seconds: float = Field(15.0, gt=0)  # for a client to say what it wants
     requests_per_minute: int | None = Field(None, ge=0)  # by key or address; 0 is no limit
     cors_origins: list[str] = []
     allowed_hosts: list[str] = []  # other names under which a loopback server may be addressed

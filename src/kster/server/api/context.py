@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
-from kster.server.auth.access import Principal, identify, token_of
+from kster.server.auth.access import Principal, identified
+from kster.server.errors import ApiError
 from kster.server.work.engine import Engine
 
 
@@ -17,8 +18,10 @@ def engine_of(request: Request) -> Engine:
 
 def principal_of(request: Request) -> Principal:
     """By the key in headers or query; for keys in a body see `identify`."""
-    engine = engine_of(request)
-    return identify(engine.keys, token_of(request), required=engine.settings.keys_required)
+    who = identified(request)
+    if isinstance(who, ApiError):
+        raise who
+    return who
 
 
 def writer_of(request: Request) -> Principal:

@@ -15,7 +15,7 @@ from kster.documents.kinds import SUFFIXES
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
-from kster.server.api.parameters import Parameters
+from kster.server.api.parameters import Given, Parameters
 from kster.server.auth.access import Principal, Unauthorised, identify, token_of
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
@@ -192,9 +192,8 @@ async def languages(engine: TheEngine) -> list[dict[str, Any]]:
 
 
 @router.post("/detect", openapi_extra=_BODY)
-async def detect(request: Request, engine: TheEngine) -> list[dict[str, Any]]:
+def detect(request: Request, parameters: Given, engine: TheEngine) -> list[dict[str, Any]]:
     """Which of the served languages a text is in, most likely first."""
-    parameters = await Parameters.of(request)
     principal_by(engine, request, parameters)
     q = parameters.require("q")
     engine.require_size([q])
@@ -206,15 +205,14 @@ async def detect(request: Request, engine: TheEngine) -> list[dict[str, Any]]:
 
 
 @router.post("/suggest", openapi_extra=_BODY)
-async def suggest(request: Request, engine: TheEngine) -> dict[str, Any]:
+def suggest(request: Request, parameters: Given, engine: TheEngine) -> dict[str, Any]:
     """A better translation: it is learned at once."""
-    parameters = await Parameters.of(request)
     principal = principal_by(engine, request, parameters)
     principal.require("write")
     example = Pair(parameters.require("q"), parameters.require("s"))
     served = engine.model_for(parameters.require("source"), parameters.require("target"))
     memory = engine.catalogue.default(principal, served)
-    await engine.teach(memory, served, [example], "suggestion")
+    engine.teach(memory, served, [example], "suggestion")
     return {"success": True}
 
 

@@ -1,11 +1,11 @@
 """ModernMT's API at `/mmt`, as its public client and Weblate speak it.
 
-The client sends everything with POST and says in `X-HTTP-Method-Override` what it means; `gate` undoes that.
+The client sends everything with POST and says in `X-HTTP-Method-Override` what it means; the middleware undoes
+that.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
@@ -17,7 +17,7 @@ from kster.formats import Pair, read_pairs
 from kster.memory import Memory, Segment
 from kster.server.api.context import Reader, TheEngine, Writer
 from kster.server.api.libretranslate import MAX_ALTERNATIVES, translate_texts
-from kster.server.api.parameters import Parameters
+from kster.server.api.parameters import Given, Parameters
 from kster.server.api.uploads import shown_name, store
 from kster.server.api.v1_jobs import visible_job
 from kster.server.auth.access import NotFound, Principal
@@ -126,81 +126,71 @@ async def supported_languages(engine: TheEngine) -> dict[str, Any]:
 
 
 @router.get("/memories")
-async def list_memories(engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def list_memories(engine: TheEngine, principal: Reader) -> dict[str, Any]:
     return ok([_memory_json(memory) for memory in engine.catalogue.visible(principal)])
 
 
 @router.post("/memories")
-async def create_memory(request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    parameters = await Parameters.of(request)
-    memory = engine.catalogue.create(
-        principal,
-        parameters.require("name"),
-        parameters.text("description"),
-        parameters.text("external_id"),
+def create_memory(given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    name, description, external_id = (
+        given.require("name"),
+        given.text("description"),
+        given.text("external_id"),
     )
-    return ok(_memory_json(memory))
+    return ok(_memory_json(engine.catalogue.create(principal, name, description, external_id)))
 
 
 @router.get("/memories/{id}")
-async def show_memory(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def show_memory(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     return ok(_memory_json(named_memory(engine, principal, id)))
 
 
 @router.put("/memories/{id}")
-async def edit_memory(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    parameters = await Parameters.of(request)
+def edit_memory(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     memory = named_memory(engine, principal, id)
-    edited = engine.catalogue.edit(
-        principal, memory.id, parameters.text("name"), parameters.text("description")
-    )
+    edited = engine.catalogue.edit(principal, memory.id, given.text("name"), given.text("description"))
     return ok(_memory_json(edited))
 
 
 @router.delete("/memories/{id}")
-async def delete_memory(id: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def delete_memory(id: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     memory = named_memory(engine, principal, id)
-    return ok(_memory_json(await asyncio.to_thread(engine.catalogue.delete, principal, memory.id)))
+    return ok(_memory_json(engine.catalogue.delete(principal, memory.id)))
 
 
 @router.post("/memories/{id}/content")
-async def add_content(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def add_content(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """One pair, learned when this returns, or a TMX file, imported in the background."""
     memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
-    parameters = await Parameters.of(request)
-    if "tmx" in parameters.files:
-        upload = parameters.files["tmx"]
-        job_id, path = await store(engine, upload, f".tmx{packing(parameters)}")
-        served = await asyncio.to_thread(_pair_of_tmx, engine, path)
-        name = shown_name(upload)
-        job = engine.accept_upload(principal, memory, served.pair, path, name, "tmx", job_id)
-        return ok(import_json(job))
-    return await _teach(engine, memory, parameters, replace=False)
+    if "tmx" not in given.files:
+        return _teach(engine, memory, given, replace=False)
+    upload = given.files["tmx"]
+    job_id, path = store(engine, upload, f".tmx{packing(given)}")
+    served = _pair_of_tmx(engine, path)
+    name = shown_name(upload)
+    return ok(import_json(engine.accept_upload(principal, memory, served.pair, path, name, "tmx", job_id)))
 
 
-def packing(parameters: Parameters) -> str:
+def packing(given: Parameters) -> str:
     """What to add to the name of an uploaded file."""
-    packed = (parameters.text("compression") or "").lower()
+    packed = (given.text("compression") or "").lower()
     if packed not in ("", "gzip"):
         raise KsterError(f"compression {packed!r} is not supported; accepted: gzip")
     return ".gz" if packed else ""
 
 
 @router.put("/memories/{id}/content")
-async def replace_content(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def replace_content(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """The pair takes the place of whatever has its `tuid`."""
     memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
-    parameters = await Parameters.of(request)
-    parameters.require("tuid")
-    return await _teach(engine, memory, parameters, replace=True)
+    given.require("tuid")
+    return _teach(engine, memory, given, replace=True)
 
 
-async def _teach(
-    engine: Engine, memory: ServerMemory, parameters: Parameters, *, replace: bool
-) -> dict[str, Any]:
-    served = engine.model_for(parameters.require("source"), parameters.require("target"))
-    pair = Pair(parameters.require("sentence"), parameters.require("translation"), parameters.text("tuid"))
-    (segment,) = await engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
+def _teach(engine: Engine, memory: ServerMemory, given: Parameters, *, replace: bool) -> dict[str, Any]:
+    served = engine.model_for(given.require("source"), given.require("target"))
+    pair = Pair(given.require("sentence"), given.require("translation"), given.text("tuid"))
+    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
     return ok(taught_json(memory, segment))
 
 
@@ -210,7 +200,7 @@ def taught_json(memory: ServerMemory, segment: Segment) -> dict[str, Any]:
 
 
 @router.get("/import-jobs/{id}")
-async def show_job(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def show_job(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     if added := _ADDED.fullmatch(id):  # a single pair, which was there before its job's id was known
         memory = engine.catalogue.get(principal, int(added[1]))
         return ok({"id": id, "memory": memory.id, "size": 1, "progress": 1.0})

@@ -5,7 +5,6 @@ Terms are examples like all others here: they speak where the model comes to a l
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import shutil
 from pathlib import Path
@@ -13,14 +12,13 @@ from typing import Any
 
 from fastapi import APIRouter
 from starlette.datastructures import UploadFile
-from starlette.requests import Request
 
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.formats.encoding import text_lines
 from kster.server.api.context import TheEngine, Writer
 from kster.server.api.modernmt import import_json, named_memory, ok, packing, taught_json
-from kster.server.api.parameters import Parameters
+from kster.server.api.parameters import Given, Parameters
 from kster.server.api.uploads import shown_name, store
 from kster.server.auth.access import Principal
 from kster.server.work.catalogue import ServerMemory
@@ -34,44 +32,35 @@ DIRECTION = "unidirectional"  # from the first language to the others
 
 
 @router.post("/memories/{id}/glossary")
-async def add_terms(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def add_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """A CSV file whose first line names languages, imported in the background, or `terms` of one entry."""
-    memory, parameters = await _given(id, request, engine, principal)
-    if "csv" in parameters.files:
-        answer = await _import(engine, principal, memory, parameters, parameters.files["csv"])
-    else:
-        answer = await _teach(engine, memory, parameters, replace=False)
-    return ok(answer)
+    memory = _glossary(id, given, engine, principal)
+    if "csv" in given.files:
+        return ok(_import(engine, principal, memory, given, given.files["csv"]))
+    return ok(_teach(engine, memory, given, replace=False))
 
 
 @router.put("/memories/{id}/glossary")
-async def replace_terms(id: str, request: Request, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def replace_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """The terms take the place of whatever has their `tuid`."""
-    memory, parameters = await _given(id, request, engine, principal)
-    parameters.require("tuid")
-    return ok(await _teach(engine, memory, parameters, replace=True))
+    memory = _glossary(id, given, engine, principal)
+    given.require("tuid")
+    return ok(_teach(engine, memory, given, replace=True))
 
 
-async def _given(
-    id: str, request: Request, engine: Engine, principal: Principal
-) -> tuple[ServerMemory, Parameters]:
-    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
-    parameters = await Parameters.of(request)
-    kind = parameters.text("type") or DIRECTION
+def _glossary(id: str, given: Parameters, engine: Engine, principal: Principal) -> ServerMemory:
+    kind = given.text("type") or DIRECTION
     if kind != DIRECTION:
         raise KsterError(f"glossaries of the type {kind!r} are not supported; accepted: {DIRECTION}")
-    if not engine.catalogue.pairs(memory):
-        # A glossary is for those who name it: others, and older ones of the same client, may contradict it.
-        engine.catalogue.edit(principal, memory.id, automatic=False)
-    return memory, parameters
+    return engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
 
 
-async def _import(
-    engine: Engine, principal: Principal, memory: ServerMemory, parameters: Parameters, upload: UploadFile
+def _import(
+    engine: Engine, principal: Principal, memory: ServerMemory, given: Parameters, upload: UploadFile
 ) -> dict[str, Any]:
-    id, path = await store(engine, upload, f".csv{packing(parameters)}")
+    id, path = store(engine, upload, f".csv{packing(given)}")
     try:
-        served = _pair_of(engine, await asyncio.to_thread(_header, path))
+        served = _pair_of(engine, _header(path))
     except KsterError as error:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise KsterError(
@@ -84,17 +73,18 @@ async def _import(
 def _header(path: Path) -> list[str]:
     """The languages of a CSV file, which its first line names."""
     line = next(text_lines(path), None) or ""
-    return [code.strip() for code in next(csv.reader([line]), [])]
+    try:
+        return [code.strip() for code in next(csv.reader([line]), [])]
+    except csv.Error as error:
+        raise KsterError(f"{path}, line 1: cannot be read as languages in CSV ({error})") from None
 
 
-async def _teach(
-    engine: Engine, memory: ServerMemory, parameters: Parameters, *, replace: bool
-) -> dict[str, Any]:
-    texts = _terms(parameters)
+def _teach(engine: Engine, memory: ServerMemory, given: Parameters, *, replace: bool) -> dict[str, Any]:
+    texts = _terms(given)
     served = _pair_of(engine, list(texts))
     source, target = (_text(texts, language) for language in (served.source, served.target))
-    pair = Pair(source, target, parameters.text("tuid"))
-    (segment,) = await engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
+    pair = Pair(source, target, given.text("tuid"))
+    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
     return taught_json(memory, segment)
 
 

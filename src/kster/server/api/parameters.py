@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -81,6 +82,9 @@ class Parameters:
         if not 0 <= number <= most:
             raise KsterError(f"`{name}` is {number}; accepted: 0 to {most}")
         return number
+
+
+Given = Annotated[Parameters, Depends(Parameters.of)]
 
 
 def require_whole(text: str, name: str = "it") -> str:

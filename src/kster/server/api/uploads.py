@@ -44,16 +44,16 @@ def format_of(name: str, wanted: str | None) -> tuple[str, str]:
     return format, f".{format}{packed}"
 
 
-async def store(engine: Engine, upload: UploadFile, suffix: str) -> tuple[str, Path]:
-    """Write an upload to `uploads/ID/`; returns the id and the file."""
+def store(engine: Engine, upload: UploadFile, suffix: str) -> tuple[str, Path]:
+    """Write an upload to `uploads/ID/`; returns the id and the file. Not for the event loop."""
     id = secrets.token_hex(8)
     directory = engine.uploads / id
-    directory.mkdir()
     path = directory / f"file{suffix}"
     size = 0
     try:
+        directory.mkdir()
         with path.open("wb") as out:
-            while chunk := await upload.read(CHUNK):
+            while chunk := upload.file.read(CHUNK):
                 size += len(chunk)
                 engine.require_upload_size(size)
                 out.write(chunk)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Form, UploadFile
+from fastapi import APIRouter, File, Form, Query, Response, UploadFile
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
@@ -46,9 +47,9 @@ class FitRequest(BaseModel):
     kernel: str | None = None
     k: int | None = Field(None, ge=1, le=LARGEST_K)
     steps: int | None = Field(None, ge=1, le=100_000)
-    max_tokens: int | None = Field(None, ge=1)
-    learning_rate: float | None = Field(None, gt=0)
-    metric: int | None = Field(None, ge=0)
+    max_tokens: int | None = Field(None, ge=1, le=10_000_000)
+    learning_rate: float | None = Field(None, gt=0, le=1)
+    metric: int | None = Field(None, ge=0, le=4_096)
     seed: int | None = None
 
 
@@ -57,42 +58,68 @@ async def import_file(
     id: int,
     engine: TheEngine,
     principal: Writer,
+    response: Response,
     file: Annotated[UploadFile, File(description=".tmx .xlf .xliff .po .tsv .csv, also with .gz or .xz")],
     pair: Annotated[str | None, Form()] = None,
     format: Annotated[str | None, Form()] = None,
+    wait: Annotated[bool, Query(description="Answer when it is done, at the latest after a minute.")] = False,
 ) -> dict[str, Any]:
     """Add the pairs of a file: all usable ones or, if the file is broken, none."""
-    memory = engine.catalogue.get(principal, id, to_change=True)
-    served = chosen_pair(engine, memory, pair)
-    name = shown_name(file)
-    kind, suffix = format_of(name, format)
-    job_id, path = await store(engine, file, suffix)
-    job = engine.accept_upload(principal, memory, served.pair, path, name, kind, job_id)
+
+    def accept() -> Job:
+        memory = engine.catalogue.get(principal, id, to_change=True)
+        served = chosen_pair(engine, memory, pair)
+        name = shown_name(file)
+        kind, suffix = format_of(name, format)
+        job_id, path = store(engine, file, suffix)
+        return engine.accept_upload(principal, memory, served.pair, path, name, kind, job_id)
+
+    job = await asyncio.to_thread(accept)
+    await _answered(engine, job, wait, response)
     return job_json(engine, job)
 
 
 @router.post("/memories/{id}/fit", status_code=202)
 async def fit_memory(
-    id: int, engine: TheEngine, principal: Writer, wanted: FitRequest | None = None
+    id: int,
+    engine: TheEngine,
+    principal: Writer,
+    response: Response,
+    wanted: FitRequest | None = None,
+    wait: Annotated[bool, Query(description="Answer when it is done, at the latest after a minute.")] = False,
 ) -> dict[str, Any]:
     """Learn how much to believe this memory's examples; an earlier fit stays in use until then."""
     wanted = wanted or FitRequest.model_validate({})
-    memory = engine.catalogue.get(principal, id, to_change=True)
-    served = chosen_pair(engine, memory, wanted.pair)
     settings = wanted.model_dump(exclude={"pair"}, exclude_none=True)
     FitSettings(**settings)  # a mistake is told now rather than by a failed job
-    job = engine.jobs.submit("fit", id, principal.key_id, {"pair": served.pair, "settings": settings})
+
+    def accept() -> Job:
+        memory = engine.catalogue.get(principal, id, to_change=True)
+        request = {"pair": chosen_pair(engine, memory, wanted.pair).pair, "settings": settings}
+        return engine.jobs.submit("fit", id, principal.key_id, request)
+
+    job = await asyncio.to_thread(accept)
+    await _answered(engine, job, wait, response)
     return job_json(engine, job)
 
 
+async def _answered(engine: Engine, job: Job, wait: bool, response: Response) -> None:
+    """Wait for a job if so wished; 200 says that it is finished, 202 that it is not."""
+    until = time.monotonic() + engine.settings.timeout_seconds
+    while wait and job.state not in FINISHED and time.monotonic() < until:
+        if engine.jobs.stopping.is_set():
+            return
+        await asyncio.sleep(LOOK_EVERY / 4)
+    if wait and job.state in FINISHED:
+        response.status_code = 200
+
+
 @router.get("/memories/{id}/fit")
-async def show_fit(
-    id: int, engine: TheEngine, principal: Reader, pair: PairName = None
-) -> dict[str, Any] | None:
+def show_fit(id: int, engine: TheEngine, principal: Reader, pair: PairName = None) -> dict[str, Any] | None:
     """The report of the fit in use, with how the memory has changed since; null without one."""
     memory = engine.catalogue.get(principal, id)
     part = engine.catalogue.part(memory, chosen_pair(engine, memory, pair))
-    info = await asyncio.to_thread(part.info) if part is not None else None
+    info = part.info() if part is not None else None
     if info is None or info.fit is None:
         return None
     shown = {name: info.fit[name] for name in FIT_REPORT if name in info.fit}
@@ -103,19 +130,27 @@ async def show_fit(
 
 
 @router.get("/memories/{id}/jobs")
-async def list_jobs(id: int, engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
+def list_jobs(id: int, engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
     """The latest jobs of a memory, newest first."""
     memory = engine.catalogue.get(principal, id)
     return [job_json(engine, job) for job in engine.jobs.of_memory(memory.id)]
 
 
 @router.get("/jobs/{job}")
-async def show_job(job: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def show_job(job: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     return job_json(engine, visible_job(engine, principal, job))
 
 
+@router.delete("/jobs/{job}")
+def cancel_job(job: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+    """Give a job up. An import that was cancelled has added nothing; an earlier fit stays in use."""
+    unwanted = visible_job(engine, principal, job)
+    engine.jobs.cancel(unwanted)
+    return job_json(engine, unwanted)
+
+
 @router.get("/jobs/{job}/events")
-async def watch_job(job: str, engine: TheEngine, principal: Reader) -> StreamingResponse:
+def watch_job(job: str, engine: TheEngine, principal: Reader) -> StreamingResponse:
     """Server-sent events: the job as JSON whenever it changes, until it is finished."""
     watched = visible_job(engine, principal, job)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}

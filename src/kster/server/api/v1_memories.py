@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -33,12 +32,13 @@ PairName = Annotated[
 class NewMemory(BaseModel):
     name: str
     description: str | None = None
+    automatic: bool = Field(False, description="Whether it serves requests that name no memory.")
 
 
 class MemoryEdit(BaseModel):
     name: str | None = None
     description: str | None = None
-    automatic: bool | None = Field(None, description="Whether it serves clients that name no memory.")
+    automatic: bool | None = Field(None, description="Whether it serves requests that name no memory.")
 
 
 class Example(BaseModel):
@@ -51,34 +51,38 @@ class Example(BaseModel):
 
 
 @router.get("/memories")
-async def list_memories(engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
+def list_memories(engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
     """The memories this key may see."""
     visible = engine.catalogue.visible(principal)
-    return [await asyncio.to_thread(memory_json, engine, principal, memory) for memory in visible]
+    return [memory_json(engine, principal, memory) for memory in visible]
 
 
 @router.post("/memories", status_code=201)
-async def create_memory(new: NewMemory, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def create_memory(new: NewMemory, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """Make an empty memory; a language pair is added to it with its first example."""
-    return memory_json(engine, principal, engine.catalogue.create(principal, new.name, new.description))
+    return memory_json(
+        engine,
+        principal,
+        engine.catalogue.create(principal, new.name, new.description, automatic=new.automatic),
+    )
 
 
 @router.get("/memories/{id}")
-async def show_memory(id: int, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def show_memory(id: int, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     memory = engine.catalogue.get(principal, id)
-    return await asyncio.to_thread(memory_json, engine, principal, memory)
+    return memory_json(engine, principal, memory)
 
 
 @router.patch("/memories/{id}")
-async def edit_memory(id: int, edit: MemoryEdit, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def edit_memory(id: int, edit: MemoryEdit, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     memory = engine.catalogue.edit(principal, id, edit.name, edit.description, edit.automatic)
     return memory_json(engine, principal, memory)
 
 
 @router.delete("/memories/{id}")
-async def delete_memory(id: int, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def delete_memory(id: int, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """Delete a memory with all its segments."""
-    memory = await asyncio.to_thread(engine.catalogue.delete, principal, id)
+    memory = engine.catalogue.delete(principal, id)
     return {"deleted": memory.id}
 
 
@@ -86,7 +90,7 @@ async def delete_memory(id: int, engine: TheEngine, principal: Writer) -> dict[s
 
 
 @router.get("/memories/{id}/segments")
-async def list_segments(
+def list_segments(
     id: int,
     engine: TheEngine,
     principal: Reader,
@@ -104,65 +108,65 @@ async def list_segments(
     part = engine.catalogue.part(memory, served)
     if part is None:
         return {"memory": id, "pair": served.pair, "total": 0, "segments": []}
-    total = await asyncio.to_thread(part.segment_count, query)
+    total = part.segment_count(query)
     if newest:
         first = max(0, total - offset - limit)
-        found = await asyncio.to_thread(part.segments, max(0, total - offset - first), first, query)
+        found = part.segments(max(0, total - offset - first), first, query)
         found.reverse()
     else:
-        found = await asyncio.to_thread(part.segments, limit, offset, query)
+        found = part.segments(limit, offset, query)
     segments = [asdict(segment) for segment in found]
     return {"memory": id, "pair": served.pair, "total": total, "segments": segments}
 
 
 @router.post("/memories/{id}/segments", status_code=201)
-async def add_segment(id: int, example: Example, engine: TheEngine, principal: Writer) -> dict[str, Any]:
+def add_segment(id: int, example: Example, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """Add one example; the next translation knows it. One that is there already is returned as it is."""
     memory = engine.catalogue.get(principal, id, to_change=True)
     served = chosen_pair(engine, memory, example.pair)
     pair = Pair(example.source, example.target, example.unit)
-    (segment,) = await engine.teach(memory, served, [pair], "v1")
+    (segment,) = engine.teach(memory, served, [pair], "v1")
     return {"memory": id, "pair": served.pair, **asdict(segment)}
 
 
 @router.get("/memories/{id}/segments/{segment}")
-async def show_segment(
+def show_segment(
     id: int, segment: int, engine: TheEngine, principal: Reader, pair: PairName = None
 ) -> dict[str, Any]:
     memory = engine.catalogue.get(principal, id)
     served, part = _part(engine, memory, pair)
-    found = await asyncio.to_thread(_segment, part, memory, segment)
+    found = _segment(part, memory, segment)
     return {"memory": id, "pair": served.pair, **asdict(found)}
 
 
 @router.put("/memories/{id}/segments/{segment}")
-async def edit_segment(
+def edit_segment(
     id: int, segment: int, example: Example, engine: TheEngine, principal: Writer, pair: PairName = None
 ) -> dict[str, Any]:
     """Replace a segment's texts. It gets a new id, since what the model makes of it changes, too."""
     memory = engine.catalogue.get(principal, id, to_change=True)
     served, part = _part(engine, memory, pair or example.pair)
-    old = await asyncio.to_thread(_segment, part, memory, segment)
+    old = _segment(part, memory, segment)
     if (old.source, old.target) == (example.source, example.target):
         return {"memory": id, "pair": served.pair, **asdict(old)}
-    new = await engine.edit(part, segment, Pair(example.source, example.target, example.unit), "v1")
+    new = engine.edit(part, segment, Pair(example.source, example.target, example.unit), "v1")
     return {"memory": id, "pair": served.pair, **asdict(new)}
 
 
 @router.delete("/memories/{id}/segments/{segment}")
-async def remove_segment(
+def remove_segment(
     id: int, segment: int, engine: TheEngine, principal: Writer, pair: PairName = None
 ) -> dict[str, Any]:
     """Remove one example; it is never retrieved again."""
     memory = engine.catalogue.get(principal, id, to_change=True)
     _, part = _part(engine, memory, pair)
-    await asyncio.to_thread(_segment, part, memory, segment)
-    await asyncio.to_thread(part.remove, segment)
+    _segment(part, memory, segment)
+    part.remove(segment)
     return {"removed": segment}
 
 
 @router.get("/memories/{id}/export")
-async def export_memory(
+def export_memory(
     id: int,
     engine: TheEngine,
     principal: Reader,
@@ -175,7 +179,7 @@ async def export_memory(
     file = tempfile.TemporaryDirectory(prefix="kster-export-")
     path = Path(file.name) / f"memory.{format}"
     try:
-        await asyncio.to_thread(write_pairs, path, part.export(), served.source, served.target, format=format)
+        write_pairs(path, part.export(), served.source, served.target, format=format)
     except BaseException:
         file.cleanup()
         raise
@@ -214,6 +218,7 @@ def memory_json(engine: Engine, principal: Principal, memory: ServerMemory) -> d
         "shared": memory.shared,
         "automatic": memory.automatic,
         "writable": engine.catalogue.may_change(principal, memory),
+        "damaged": engine.catalogue.damage(memory),
         "segments": sum(pair["segments"] for pair in pairs),
         "pairs": pairs,
     }

@@ -76,6 +76,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
         "method": method,
         "smoother": await asyncio.to_thread(_smoother, served, method, parts),
         "memories": list(homes.values()),
+        "warnings": engine.catalogue.warnings(principal, served) if wanted.memories is None else [],
         "translations": [
             _translation_json(result, base[i] if base else None, homes, end if wanted.explain else None)
             for i, result in enumerate(results)
@@ -126,7 +127,7 @@ def _smoother(served: ServedModel, method: str, parts: list[Memory]) -> str | No
 
 
 @router.get("/status", tags=["server"])
-async def status(engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def status(engine: TheEngine, principal: Reader) -> dict[str, Any]:
     """What there is to work with: language pairs, limits, and what this key may do."""
     settings = engine.settings
     return {
@@ -154,14 +155,13 @@ async def status(engine: TheEngine, principal: Reader) -> dict[str, Any]:
 
 
 @router.get("/stats", tags=["server"])
-async def stats(engine: TheEngine, principal: Reader) -> dict[str, Any]:
+def stats(engine: TheEngine, principal: Reader) -> dict[str, Any]:
     """Sizes of what this key may see, and how busy the server is."""
     visible = engine.catalogue.visible(principal)
     parts = [part for memory in visible for _, part in engine.catalogue.pairs(memory)]
-    counts = await asyncio.to_thread(lambda: [part.segment_count() for part in parts])
     return {
         "memories": len(visible),
-        "segments": sum(counts),
+        "segments": sum(part.segment_count() for part in parts),
         "entries": sum(part.entry_count for part in parts),
         "waiting_texts": sum(model.batcher.waiting for model in engine.models),
     }

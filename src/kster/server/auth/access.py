@@ -71,3 +71,17 @@ def identify(keys: Keys, token: str | None, *, required: bool) -> Principal:
     if key is None:
         raise Forbidden("this API key is unknown or revoked")
     return Principal(key.id, key.scope)
+
+
+def identified(request: Request) -> Principal | ApiError:
+    """Who asks, by headers and query, or why that is nobody; found out once a request."""
+    state = request.scope["state"]
+    if "principal" not in state:
+        engine = request.app.state.engine
+        try:
+            state["principal"] = identify(
+                engine.keys, token_of(request), required=engine.settings.keys_required
+            )
+        except ApiError as refusal:
+            state["principal"] = refusal
+    return state["principal"]

@@ -7,10 +7,11 @@ when the first example arrives. Memories named on the command line have one pair
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from kster.server.api.parameters import require_whole
 from kster.server.auth.access import Forbidden, NotFound, Principal
 from kster.server.database import ServerDatabase, now
 from kster.server.work.served_model import ServedModel
+
+log = logging.getLogger("kster.server")
 
 MEMORIES = "memories"
 LOCK_TIMEOUT = 120.0  # seconds an example waits while an import is written
@@ -38,7 +41,7 @@ class ServerMemory:
     created: str
     owner: int | None
     directory: Path | None  # of a memory named on the command line
-    automatic: bool  # whether it serves clients that name no memory
+    automatic: bool  # whether it serves requests of its owner that name no memory
 
     @property
     def shared(self) -> bool:
@@ -54,6 +57,7 @@ class Catalogue:
         self._database = database
         self._models = models
         self._open: dict[tuple[int, str], Memory] = {}  # by memory id and model fingerprint
+        self._damaged: dict[tuple[int, str], str] = {}  # those that could not be opened, and why
         self._shared: set[int] = set()  # those named on this start's command line
         self._lock = threading.Lock()
         self._sweep()
@@ -80,6 +84,9 @@ class Catalogue:
             )
         return memory
 
+    def exists(self, id: int) -> bool:
+        return self._database.one("SELECT 1 FROM memories WHERE id = ?", (id,)) is not None
+
     def may_change(self, principal: Principal, memory: ServerMemory) -> bool:
         if not principal.may("write"):
             return False
@@ -91,23 +98,37 @@ class Catalogue:
         return principal.may("admin") or memory.owner == principal.key_id
 
     def automatic(self, principal: Principal, served: ServedModel) -> list[tuple[ServerMemory, Memory]]:
-        """The memories that serve this client when it names none."""
-        wanted = [memory for memory in self.visible(principal) if memory.automatic]
+        """The memories that serve this client when it names none; damaged ones are left out."""
+        return self._usable((memory, served) for memory in self._automatic(principal))
+
+    def _automatic(self, principal: Principal) -> list[ServerMemory]:
         # An admin sees everybody's memories, but other keys' examples do not belong in its translations.
-        return self.parts(
-            [memory for memory in wanted if memory.shared or memory.owner == principal.key_id], served
-        )
+        own = (m for m in self.visible(principal) if m.shared or m.owner == principal.key_id)
+        return [memory for memory in own if memory.automatic]
+
+    def warnings(self, principal: Principal, served: ServedModel) -> list[str]:
+        """For a client that named no memory: which of those that should have served it could not."""
+        return [
+            f"memory {memory.id} ({memory.name}) was left out: {self.forget_paths(reason)}"
+            for memory in self._automatic(principal)
+            if (reason := self._damaged.get((memory.id, served.model.fingerprint)))
+        ]
+
+    def damage(self, memory: ServerMemory) -> str | None:
+        """Why a memory, or a language pair of it, cannot be used; None where all is well."""
+        found = [reason for (id, _), reason in self._damaged.items() if id == memory.id]
+        return self.forget_paths(found[0]) if found else None
 
     def default(self, principal: Principal, served: ServedModel) -> ServerMemory:
         """Where an example goes for which no memory was named; made when there is none yet."""
-        candidates = [m for m in self.visible(principal) if m.automatic and self.may_change(principal, m)]
-        own = [memory for memory in candidates if memory.shared or memory.owner == principal.key_id]
-        if with_pair := self.parts(own, served):
+        own = [memory for memory in self._automatic(principal) if self.may_change(principal, memory)]
+        if with_pair := self._usable((memory, served) for memory in own):
             return with_pair[0][0]
         for memory in own:
             if not memory.shared:
                 return memory
-        return self.create(principal, "Suggestions", "Examples that came without naming a memory")
+        about = "Examples that came without naming a memory"
+        return self.create(principal, "Suggestions", about, automatic=True)
 
     # Making and unmaking -----------------------------------------------------------------------------
 
@@ -145,11 +166,14 @@ class Catalogue:
         name: str,
         description: str | None = None,
         external_id: str | None = None,
+        automatic: bool = False,
     ) -> ServerMemory:
+        """automatic: whether it serves requests of this client that name no memory."""
         name = _require_name(name)
         _, id = self._database.change(
-            "INSERT INTO memories (name, description, external_id, created, owner) VALUES (?, ?, ?, ?, ?)",
-            (name, _require_description(description), external_id, now(), principal.key_id),
+            "INSERT INTO memories (name, description, external_id, created, owner, automatic) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (name, _require_description(description), external_id, now(), principal.key_id, automatic),
         )
         return self.get(principal, id)
 
@@ -191,7 +215,10 @@ class Catalogue:
     # Language pairs ----------------------------------------------------------------------------------
 
     def part(self, memory: ServerMemory, served: ServedModel, *, create: bool = False) -> Memory | None:
-        """The examples of one language pair; None when there are none yet and none shall be made."""
+        """The examples of one language pair; None when there are none yet and none shall be made.
+
+        Raises KsterError for a damaged one.
+        """
         key = (memory.id, served.model.fingerprint)
         with self._lock:
             if key in self._open:
@@ -202,8 +229,13 @@ class Catalogue:
                 return None
             directory = self._root / str(memory.id) / served.model.fingerprint[:16]
             if directory.is_dir():
-                opened = Memory.open(directory, served.model, lock_timeout=LOCK_TIMEOUT)
-            elif create and self._database.one("SELECT 1 FROM memories WHERE id = ?", (memory.id,)):
+                try:
+                    opened = Memory.open(directory, served.model, lock_timeout=LOCK_TIMEOUT)
+                except Exception as error:
+                    self._damaged[key] = str(error)
+                    raise
+                self._damaged.pop(key, None)
+            elif create and self.exists(memory.id):
                 opened = Memory.create(directory, served.model, lock_timeout=LOCK_TIMEOUT)
             elif create:
                 raise NotFound(f"no memory {memory.id}")
@@ -215,14 +247,28 @@ class Catalogue:
     def parts(
         self, memories: Sequence[ServerMemory], served: ServedModel
     ) -> list[tuple[ServerMemory, Memory]]:
-        """Those of these memories that have examples for this model."""
+        """Those of these memories that have examples for this model. Raises KsterError for a damaged one."""
         found = ((memory, self.part(memory, served)) for memory in memories)
         return [(memory, part) for memory, part in found if part is not None]
 
     def pairs(self, memory: ServerMemory) -> list[tuple[ServedModel, Memory]]:
-        """The language pairs of a memory."""
-        found = ((served, self.part(memory, served)) for served in self._models)
-        return [(served, part) for served, part in found if part is not None]
+        """The language pairs of a memory, without damaged ones."""
+        usable = self._usable((memory, served) for served in self._models)
+        known = {served.model.fingerprint: served for served in self._models}
+        return [(known[part.description.fingerprint], part) for _, part in usable]
+
+    def _usable(
+        self, wanted: Iterable[tuple[ServerMemory, ServedModel]]
+    ) -> list[tuple[ServerMemory, Memory]]:
+        found = []
+        for memory, served in wanted:
+            try:
+                if (part := self.part(memory, served)) is not None:
+                    found.append((memory, part))
+            except Exception as error:
+                more = {"memory": memory.id, "reason": str(error)}
+                log.warning("a memory cannot be opened and is left out", extra=more)
+        return found
 
     def forget_paths(self, message: str) -> str:
         """A message for clients: memories by id instead of by directory."""

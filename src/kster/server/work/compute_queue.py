@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class Turns:
+class ComputeQueue:
     """A lock for those who asked first. `threading.Lock` mostly goes to who has just let go of it."""
 
     def __init__(self) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from kster.errors import KsterError
@@ -19,8 +18,8 @@ from kster.server.errors import TooLarge, TooSlow
 from kster.server.metrics import Metrics
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.work.catalogue import Catalogue, ServerMemory
-from kster.server.work.compute_queue import Turns
-from kster.server.work.import_and_fit import run_fit, run_import
+from kster.server.work.compute_queue import ComputeQueue
+from kster.server.work.import_and_fit import JobRunners
 from kster.server.work.jobs import FINISHED, Job, Jobs
 from kster.server.work.served_model import ServedModel, Work
 from kster.text.detection import Detector
@@ -42,17 +41,18 @@ class Engine:
         self.keys = Keys(self.database)
         if settings.keys_required:
             require_some_key(settings)
-        self.turns = Turns()
-        self.models = _load_models(settings, self.turns, self.metrics)
+        self.compute = ComputeQueue()
+        self.models = _load_models(settings, self.compute, self.metrics)
         self.catalogue = Catalogue(settings.data, self.database, self.models)
         for directory in settings.memories:
             self.catalogue.share(directory)
         self.detector = Detector({code for m in self.models for code in (m.source, m.target)})
         self.uploads = settings.data / UPLOADS
         self.uploads.mkdir(exist_ok=True)
-        self.jobs = Jobs(self.database, {"import": partial(run_import, self), "fit": partial(run_fit, self)})
+        self.jobs = Jobs(self.database)
         self.metrics.watch_queue(lambda: sum(model.batcher.waiting for model in self.models))
-        self.jobs.start()
+        runners = JobRunners(self.catalogue, self.jobs, self.compute, self.uploads, self.model_by_pair)
+        self.jobs.start({"import": runners.run_import, "fit": runners.run_fit})
         self._sweep_uploads()
 
     def _sweep_uploads(self) -> None:
@@ -142,7 +142,7 @@ class Engine:
 
     # Teaching ----------------------------------------------------------------------------------------
 
-    async def teach(
+    def teach(
         self,
         memory: ServerMemory,
         served: ServedModel,
@@ -151,17 +151,15 @@ class Engine:
         *,
         replace_unit: bool = False,
     ) -> list[Segment]:
-        """Add examples; the next translation knows them. replace_unit: each replaces those with its id."""
+        """Add examples; the next translation knows them. replace_unit: each replaces those with its id.
+
+        Not for the event loop, as it waits for the disk and perhaps for other writers.
+        """
         for pair in pairs:
             self.require_size([pair.source, pair.target])
-        return await asyncio.to_thread(self._teach, memory, served, pairs, origin, replace_unit)
-
-    def _teach(
-        self, memory: ServerMemory, served: ServedModel, pairs: Sequence[Pair], origin: str, replace: bool
-    ) -> list[Segment]:
         part = self.catalogue.part(memory, served, create=True)
         assert part is not None
-        if replace:
+        if replace_unit:
             segments = [
                 part.replace(pair.id, pair.source, pair.target, origin=origin)
                 for pair in pairs
@@ -172,10 +170,10 @@ class Engine:
         self.metrics.taught.inc(len(segments))
         return segments
 
-    async def edit(self, part: Memory, id: int, pair: Pair, origin: str) -> Segment:
+    def edit(self, part: Memory, id: int, pair: Pair, origin: str) -> Segment:
         """Give a segment other texts, as one change: nobody ever sees both, or neither."""
         self.require_size([pair.source, pair.target])
-        edited = await asyncio.to_thread(part.edit, id, pair.source, pair.target, origin=origin, unit=pair.id)
+        edited = part.edit(id, pair.source, pair.target, origin=origin, unit=pair.id)
         self.metrics.taught.inc()
         return edited
 
@@ -193,7 +191,7 @@ class Engine:
         request = {"pair": pair, "file": source.name, "name": name, "format": format}
         try:
             return self.jobs.submit("import", memory.id, principal.key_id, request, id)
-        except KsterError:
+        except BaseException:
             shutil.rmtree(source.parent, ignore_errors=True)
             raise
 
@@ -206,10 +204,10 @@ class Engine:
             raise TooLarge(f"the file has more than {self.settings.max_upload_mb:g} MB; nothing was imported")
 
 
-def _load_models(settings: ServerSettings, turns: Turns, metrics: Metrics) -> list[ServedModel]:
+def _load_models(settings: ServerSettings, compute: ComputeQueue, metrics: Metrics) -> list[ServedModel]:
     """Those named, and those of memories whose model was not named."""
     wanted = list(settings.models)
-    models = [ServedModel.load(model, settings, turns, metrics.on_batch) for model in wanted]
+    models = [ServedModel.load(model, settings, compute, metrics.on_batch) for model in wanted]
     for directory in settings.memories:
         with Memory.open(directory) as opened:
             description = opened.description
@@ -219,7 +217,7 @@ def _load_models(settings: ServerSettings, turns: Turns, metrics: Metrics) -> li
                 source=description.source_lang,
                 target=description.target_lang,
             )
-            models.append(ServedModel.load(setting, settings, turns, metrics.on_batch))
+            models.append(ServedModel.load(setting, settings, compute, metrics.on_batch))
     if not models:
         raise KsterError("nothing to serve: give --model MODEL or --memory DIR")
     pairs = [model.pair for model in models]

@@ -2,7 +2,8 @@
 
 A job that was accepted is done, also when the server is stopped in between: it is written down before it
 is acknowledged, and starts anew with the next server. Both kinds can: an import changes nothing until it
-is complete, and a fit replaces the earlier one when it is done.
+is complete, and a fit replaces the earlier one when it is done. A job that twice took the server down with it
+is given up.
 """
 
 from __future__ import annotations
@@ -14,21 +15,33 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from kster.errors import KsterError
 from kster.server.database import ServerDatabase, now
-from kster.server.errors import TooMany
+from kster.server.errors import ApiError, TooMany, is_disk_full
 
 log = logging.getLogger("kster.server")
+T = TypeVar("T")
 
-FINISHED = ("done", "failed")
+FINISHED = ("done", "failed", "cancelled")
 MAX_UNFINISHED = 50  # jobs of one client; each may have a large file
+MAX_ATTEMPTS = 2  # servers that may die while doing a job
 REMEMBERED = 1_000  # finished jobs kept at hand; the others are in the database
+ROOM_SECONDS = (1.0, 60.0)  # to wait for room on the disk, at first and at most
 
 
 class Stopped(Exception):
     """The server is shutting down; the job is left for the next one."""
+
+
+class Cancelled(Exception):
+    """Somebody does not want the job any more."""
+
+
+class AlreadyFinished(ApiError):
+    status, kind = 409, "ConflictException"
 
 
 @dataclass
@@ -41,7 +54,7 @@ class Job:
     owner: int | None
     request: dict[str, Any]
     created: str
-    state: str = "waiting"  # waiting, running, done, failed
+    state: str = "waiting"  # waiting, running, done, failed, cancelled
     phase: str | None = None
     done: int = 0
     total: int | None = None
@@ -50,6 +63,7 @@ class Job:
     error: str | None = None
     finished: str | None = None
     version: int = 0
+    unwanted: bool = False  # cancelled while running: it stops at its next report
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -79,26 +93,31 @@ class Job:
 
 
 class Jobs:
-    """runners: for each kind, the function that does it; what it returns is the job's result."""
+    """`start` names, for each kind, the function that does it; what it returns is the job's result."""
 
-    def __init__(self, database: ServerDatabase, runners: dict[str, Callable[[Job], dict[str, Any]]]) -> None:
+    def __init__(self, database: ServerDatabase) -> None:
         self._database = database
-        self._runners = runners
+        self._runners: dict[str, Callable[[Job], dict[str, Any]]] = {}
         self._jobs: dict[str, Job] = {}
-        self._queues: dict[str, queue.SimpleQueue[Job | None]] = {k: queue.SimpleQueue() for k in runners}
-        self._threads = [
-            threading.Thread(target=self._loop, args=(kind,), name=f"{kind} jobs", daemon=True)
-            for kind in runners
-        ]
+        self._queues: dict[str, queue.SimpleQueue[Job | None]] = {}
+        self._threads: list[threading.Thread] = []
         self.stopping = threading.Event()
 
-    def start(self) -> None:
+    def start(self, runners: dict[str, Callable[[Job], dict[str, Any]]]) -> None:
         """Take up what an earlier server did not finish, then wait for more."""
+        self._runners = runners
+        self._queues = {kind: queue.SimpleQueue() for kind in runners}
         for row in self._database.all("SELECT * FROM jobs WHERE state = 'waiting' ORDER BY created, rowid"):
             job = _job(row)
             self._jobs[job.id] = job
-            self._queues[job.kind].put(job)
-        for thread in self._threads:
+            if row["attempts"] >= MAX_ATTEMPTS:
+                times = f"the server ended {row['attempts']} times while doing this"
+                self._write_end(job, "failed", f"{times}; it is not tried again")
+            else:
+                self._queues[job.kind].put(job)
+        for kind in runners:
+            thread = threading.Thread(target=self._loop, args=(kind,), name=f"{kind} jobs", daemon=True)
+            self._threads.append(thread)
             thread.start()
 
     def submit(
@@ -130,52 +149,93 @@ class Jobs:
         )
         return [job for row in rows if (job := self.get(row["id"])) is not None]
 
+    def cancel(self, job: Job) -> None:
+        """A job that runs ends at its next report of progress. Raises AlreadyFinished."""
+        if job.state in FINISHED:
+            raise AlreadyFinished(f"job {job.id} is {job.state} already; nothing was cancelled")
+        job.unwanted = True  # whoever takes a waiting one from the queue drops it
+        if job.state == "waiting":
+            self._write_end(job, "cancelled", None)
+
     def stop(self) -> None:
         """Running jobs stop at their next report of progress and start anew with the next server."""
         self.stopping.set()
         for waiting in self._queues.values():
             waiting.put(None)
         for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+            thread.join()
 
     def report(self, job: Job, phase: str, done: int, total: int | None = None) -> None:
-        """Called by runners. Raises Stopped when the server is shutting down."""
+        """Called by runners. Raises Stopped when the server is shutting down, Cancelled when told to."""
         if self.stopping.is_set():
             raise Stopped
+        if job.unwanted:
+            raise Cancelled
         job.phase, job.done = phase, done
         job.total = total if total is not None else job.total
         job.version += 1
 
     def _loop(self, kind: str) -> None:
-        while True:
-            job = self._queues[kind].get()
-            if job is None or self.stopping.is_set():
-                return
-            self._run(job)
+        while (job := self._queues[kind].get()) is not None and not self.stopping.is_set():
+            outcome = self._insist(job, partial(self._run, job))
+            if outcome is not None:
+                self._insist(job, partial(self._write_end, job, *outcome))
 
-    def _run(self, job: Job) -> None:
+    def _insist(self, job: Job, action: Callable[[], T]) -> T | None:
+        """Do it, as often as it takes until the disk has room for it; None when the server stops first."""
+        seconds, most = ROOM_SECONDS
+        while True:
+            try:
+                return action()
+            except Exception as error:
+                if not is_disk_full(error):
+                    log.error("a job could not be written down", exc_info=error, extra={"job": job.id})
+                    return None
+            log.error("a job waits until there is room on the disk", extra={"job": job.id})
+            job.state, job.phase = "waiting", "no room"
+            job.version += 1
+            if self.stopping.wait(seconds):
+                return None
+            seconds = min(2 * seconds, most)
+
+    def _run(self, job: Job) -> tuple[str, str | None] | None:
+        """How it ended: its state and what went wrong. None when the server stops. Raises on a full disk."""
+        if job.unwanted:
+            return None if job.state == "cancelled" else ("cancelled", None)
+        self._count_attempts(job, "attempts + 1")
         job.state = "running"
         job.version += 1
         try:
             job.result = self._runners[job.kind](job)
-            job.state = "done"
         except Stopped:
             job.state = "waiting"
-            return
-        except KsterError as error:
-            job.state, job.error = "failed", str(error)
+            self._count_attempts(job, "0")
+            return None
+        except Cancelled:
+            return "cancelled", None
         except Exception as error:
+            if is_disk_full(error):
+                self._count_attempts(job, "0")
+                raise
+            if isinstance(error, KsterError):
+                return "failed", str(error)
             log.error("job failed", exc_info=error, extra={"job": job.id})
-            job.state, job.error = "failed", f"internal error (job {job.id})"
-        job.finished = now()
+            return "failed", f"internal error (job {job.id})"
+        return "done", None
+
+    def _count_attempts(self, job: Job, value: str) -> None:
+        self._database.change(f"UPDATE jobs SET attempts = {value} WHERE id = ?", (job.id,))
+
+    def _write_end(self, job: Job, state: str, error: str | None) -> None:
+        finished = now()
         self._database.change(
-            "UPDATE jobs SET state = ?, result = ?, error = ?, finished = ? WHERE id = ?",
-            (job.state, json.dumps(job.result, ensure_ascii=False), job.error, job.finished, job.id),
+            "UPDATE jobs SET state = ?, result = ?, error = ?, finished = ?, attempts = 0 WHERE id = ?",
+            (state, json.dumps(job.result, ensure_ascii=False), error, finished, job.id),
         )
+        job.state, job.error, job.finished = state, error, finished
         job.version += 1
-        finished = [old.id for old in list(self._jobs.values()) if old.state in FINISHED]
-        for id in finished[:-REMEMBERED]:
+        ended = [old.id for old in list(self._jobs.values()) if old.state in FINISHED]
+        for id in ended[:-REMEMBERED]:
             del self._jobs[id]
 
 

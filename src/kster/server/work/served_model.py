@@ -13,7 +13,7 @@ from kster.memory import Memory, MemoryGroup
 from kster.model import BaseModel
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.work.batching import Batcher
-from kster.server.work.compute_queue import Turns
+from kster.server.work.compute_queue import ComputeQueue
 from kster.translation import Method, Translation, Translator
 from kster.translation.decoding import Decoding
 from kster.translation.result import Output
@@ -42,7 +42,7 @@ class ServedModel:
         self,
         model: BaseModel,
         settings: ServerSettings,
-        turns: Turns,
+        compute: ComputeQueue,
         on_batch: Callable[[int], None] | None = None,
     ) -> None:
         if not model.source_lang or not model.target_lang:
@@ -54,7 +54,7 @@ class ServedModel:
         self.source: str = model.source_lang
         self.target: str = model.target_lang
         self.translator = Translator(model, split_sentences=settings.split_sentences)
-        self._turns = turns
+        self._compute = compute
         self.splitter = ThreadPoolExecutor(1, thread_name_prefix=f"split {self.pair}")
         self.batcher: Batcher[Work, Output] = Batcher(
             self._translate,
@@ -69,13 +69,13 @@ class ServedModel:
         cls,
         wanted: ModelSetting,
         settings: ServerSettings,
-        turns: Turns,
+        compute: ComputeQueue,
         on_batch: Callable[[int], None] | None = None,
     ) -> ServedModel:
         model = BaseModel.load(
             wanted.path, device=settings.device, source_lang=wanted.source, target_lang=wanted.target
         )
-        return cls(model, settings, turns, on_batch)
+        return cls(model, settings, compute, on_batch)
 
     @property
     def pair(self) -> str:
@@ -106,7 +106,7 @@ class ServedModel:
     def _translate(self, work: Work, pieces: list[str]) -> list[Output]:
         memory = work.memory
         method: Method = "base" if memory is None else work.method
-        with _explained(work), self._turns:
+        with _explained(work), self._compute:
             return self.translator.translate_pieces(pieces, work.decoding, memory=memory, method=method)
 
 

@@ -30,6 +30,7 @@ from kster.smoothing.fitting.optimisation import (
     surely_better,
 )
 from kster.smoothing.fitting.report import DevResult, Distribution, FitReport
+from kster.smoothing.fitting.room import require_room
 from kster.smoothing.fitting.settings import FitSettings
 from kster.smoothing.fitting.split import split_segments
 from kster.smoothing.fitting.start import carried_smoother, start_smoother
@@ -137,6 +138,7 @@ def _look_up(cacher: Cacher, settings: FitSettings, dev: Pairs, general: Pairs) 
     limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     held_out = 0.0 if dev else settings.dev_fraction
     split = split_segments(entries, held_out, limit, settings.seed, apart=groups_of(dev) if dev else None)
+    require_room(min(limit, len(entries)), cacher.neighbours, lookup.model.dimension)
     dev_share = settings.dev_share if len(dev) > 1 else 0.0
     own_share = 1.0 - settings.general_share - dev_share
     train = [Source(cacher.segments(split.train), table, own_share)]

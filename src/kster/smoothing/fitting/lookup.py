@@ -15,6 +15,7 @@ from kster.memory.index import BlockIndex
 from kster.memory.segment import target_group
 from kster.model.forcing import ForcedSentence
 from kster.smoothing.fitting.cache import EXTERNAL, FitCache, concatenate
+from kster.smoothing.fitting.room import tokens_at_once
 
 if TYPE_CHECKING:
     from kster.memory import Entries, Memory, Neighbours
@@ -150,8 +151,9 @@ def _note(
 ) -> FitCache:
     parts: list[FitCache] = []
     done = 0
-    tokens_at_once = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
-    for batch in _batches(forced, pairs, segment_ids, tokens_at_once):
+    most = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
+    at_once = tokens_at_once(most, neighbours, lookup.model.dimension)
+    for batch in _batches(forced, pairs, segment_ids, at_once):
         parts.append(_look_up(lookup, batch, neighbours))
         done += len(parts[-1])
         if progress is not None:
@@ -175,20 +177,11 @@ class _Sentence:
 
 
 def _batches(
-    forced: Iterable[ForcedSentence],
-    pairs: Sequence[tuple[str, str]],
-    segment_ids: Sequence[int],
-    tokens_at_once: int,
-) -> Iterator[list[_Sentence]]:
-    """Sentences together until they have enough tokens."""
-    batch: list[_Sentence] = []
-    for sentence, (source, target), segment_id in zip(forced, pairs, segment_ids, strict=True):
-        batch.append(_Sentence(sentence, source, segment_id, target_group(target)))
-        if sum(map(len, batch)) >= tokens_at_once:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    most = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
+    at_once = tokens_at_once(most, neighbours, lookup.model.dimension)
+    for batch in _batches(forced, pairs, segment_ids, at_once):
+        parts.append(_look_up(lookup, batch, neighbours))
+        done += len(parts[-1])
 
 
 @torch.no_grad()

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from kster.server.work.compute_queue import Turns
+from kster.server.work.compute_queue import ComputeQueue
 
 
 def test_two_that_never_pause_alternate() -> None:
-    turns, order = Turns(), []
+    turns, order = ComputeQueue(), []
     both = threading.Barrier(2)
 
     def work(name: str) -> None:
@@ -32,7 +32,7 @@ def test_two_that_never_pause_alternate() -> None:
 
 
 def test_work_in_pieces_lets_others_in_between_and_not_during_one() -> None:
-    turns, order = Turns(), []
+    turns, order = ComputeQueue(), []
     inside = threading.Event()
 
     def other() -> None:
@@ -58,7 +58,7 @@ def test_work_in_pieces_lets_others_in_between_and_not_during_one() -> None:
 
 @pytest.mark.parametrize("done", [None, True, False])
 def test_the_turn_is_over_when_the_work_fails(done: bool | None) -> None:
-    turns = Turns()
+    turns = ComputeQueue()
 
     def fail() -> None:
         with turns.by_pieces() as let_others:
