@@ -44,7 +44,7 @@ def server(
     """A server for oneself, with two language pairs and one memory that serves automatically."""
     data = tmp_path_factory.mktemp("page") / "data"
     running = start(data, "--model", str(taught_marian), "--model", str(backwards))
-    made = running.http.post("/v1/memories", json={"name": "House style"}).json()
+    made = running.http.post("/v1/memories", json={"name": "House style", "automatic": True}).json()
     for source, target in list(zip(ENGLISH, GERMAN, strict=True))[:3]:
         example = {"source": source, "target": target, "pair": "en-de"}
         running.http.post(f"/v1/memories/{made['id']}/segments", json=example)

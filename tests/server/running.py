@@ -46,12 +46,12 @@ class RunningServer:
         return self.process.wait(timeout=180)
 
     def finished(self, job: dict[str, object], key: str | None = None) -> dict[str, object]:
-        """The job when it is done or has failed."""
+        """The job when it has ended."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             now = self.http.get(f"/v1/jobs/{job['id']}", headers=headers).json()
-            if now["state"] in ("done", "failed"):
+            if now["state"] in ("done", "failed", "cancelled"):
                 return now
             time.sleep(0.05)
         raise RuntimeError("the job does not finish")

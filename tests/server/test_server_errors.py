@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from kster.documents.html import HtmlText
 from kster.errors import KsterError
+<<<<<<< HEAD
 from kster.server import errors
 from kster.server.middleware import RequestMiddleware
 from kster.server.settings import ServerSettings
 from kster.text.marks import MarkedText
 from kster.text.recognition import with_codes
+=======
+from kster.server.app import create_app
+from kster.server.settings import ModelSetting, ServerSettings
+>>>>>>> b471e68 (Server: languages by py3langid, all runtime packages in the constraints, tests of the hardening)
 
 
-@pytest.fixture
-def broken() -> TestClient:
-    """An application with a bug, behind the server's own gate."""
-    app = FastAPI()
-    errors.install(app)
-    app.add_middleware(RequestMiddleware, settings=ServerSettings())
+@pytest.fixture(scope="module")
+def broken(taught_marian: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The server's application with a bug in it."""
+    data = tmp_path_factory.mktemp("broken")
+    app = create_app(ServerSettings(models=[ModelSetting(path=str(taught_marian))], data=data))
 
     @app.get("/bug")
     @app.get("/mmt/bug")
@@ -33,7 +38,8 @@ def broken() -> TestClient:
     def mistake() -> None:
         raise KsterError("a mistake of yours")
 
-    return TestClient(app, base_url="http://localhost")
+    with TestClient(app, base_url="http://localhost") as client:
+        yield client
 
 
 def test_a_bug_is_told_to_the_log_and_not_to_the_client(

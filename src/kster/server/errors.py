@@ -72,8 +72,7 @@ def install(app: FastAPI) -> None:
         status, kind = (error.status, error.kind) if isinstance(error, ApiError) else (400, ApiError.kind)
         if is_disk_full(error):
             return _no_room(request)
-        engine = getattr(request.app.state, "engine", None)
-        message = engine.catalogue.forget_paths(str(error)) if engine is not None else str(error)
+        message = request.app.state.engine.catalogue.forget_paths(str(error))
         return error_response(request, status, message, kind)
 
     @app.exception_handler(RequestValidationError)

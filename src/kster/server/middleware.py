@@ -171,10 +171,9 @@ class RequestMiddleware:
 
     def _note(self, request: Request, status: int, seconds: float) -> None:
         route = getattr(request.scope.get("route"), "path", "other")
-        engine = getattr(request.app.state, "engine", None) if "app" in request.scope else None
-        if engine is not None:
-            engine.metrics.requests.labels(route, str(status)).inc()
-            engine.metrics.seconds.labels(route).observe(seconds)
+        metrics = request.app.state.engine.metrics
+        metrics.requests.labels(route, str(status)).inc()
+        metrics.seconds.labels(route).observe(seconds)
         log.info(
             "request",
             extra={

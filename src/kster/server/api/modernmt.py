@@ -1,7 +1,7 @@
 """ModernMT's API at `/mmt`, as its public client and Weblate speak it.
 
-The client sends everything with POST and says in `X-HTTP-Method-Override` what it means; the middleware undoes
-that.
+The client sends everything with POST and says in `X-HTTP-Method-Override` what it means; the middleware
+undoes that.
 """
 
 from __future__ import annotations

@@ -195,6 +195,12 @@ class Engine:
             shutil.rmtree(source.parent, ignore_errors=True)
             raise
 
+    def cancel(self, job: Job) -> None:
+        """Give a job up. Raises AlreadyFinished."""
+        self.jobs.cancel(job)
+        if job.state in FINISHED:  # it had not begun
+            shutil.rmtree(self.uploads / job.id, ignore_errors=True)
+
     @property
     def upload_limit(self) -> int:
         return int(self.settings.max_upload_mb * 1_000_000)
