@@ -7,7 +7,7 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SERVED_MEMORIES := kster-data/ombravella kster-data/ombravella-de-en
+SERVED_MEMORIES := demo-data/ombravella demo-data/ombravella-de-en
 
 # As the command line does by itself: threads that wait sleep, so that other programs on the machine do no harm.
 export OMP_WAIT_POLICY ?= PASSIVE
@@ -25,12 +25,12 @@ demo: install
 	$(BIN)/python examples/demo.py
 
 serve: install $(SERVED_MEMORIES)
-	$(BIN)/kster serve --model models/en-de --model models/de-en $(SERVED_MEMORIES:%=--memory %) --data kster-data
+	$(BIN)/kster serve --model models/en-de --model models/de-en $(SERVED_MEMORIES:%=--memory %) --data demo-data
 
 # The example memory in both directions, the first time only. The models carry a smoother that serves any
 # memory; fitting one of its own takes a minute or two, and can be started from the page.
-kster-data/ombravella: SERVED_MODEL := models/en-de
-kster-data/ombravella-de-en: SERVED_MODEL := models/de-en
+demo-data/ombravella: SERVED_MODEL := models/en-de
+demo-data/ombravella-de-en: SERVED_MODEL := models/de-en
 $(SERVED_MEMORIES): | install
 	rm -rf $@.new
 	$(BIN)/kster memory create $@.new --model $(SERVED_MODEL)

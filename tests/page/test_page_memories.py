@@ -47,7 +47,9 @@ def test_the_drawer_lists_memories_with_their_sizes_and_fits(page: Page) -> None
     expect(page.get_by_role("link", name="Memories")).to_be_focused()
 
 
-def test_a_memory_is_made_filled_switched_off_renamed_and_deleted(page: Page, server: RunningServer) -> None:
+def test_a_memory_is_made_filled_switched_on_and_off_renamed_and_deleted(
+    page: Page, server: RunningServer
+) -> None:
     page.get_by_role("link", name="Memories").click()
     page.get_by_label("Name").fill("Made here")
     page.get_by_role("button", name="Create").click()
@@ -60,7 +62,11 @@ def test_a_memory_is_made_filled_switched_off_renamed_and_deleted(page: Page, se
     expect(made.get_by_role("region", name="Sizes")).to_contain_text("1 example")
 
     made.get_by_text("Name, use, export, deletion").click()
-    made.get_by_label("Serves translations that name no memory").uncheck()
+    automatic = made.get_by_label("Serves translations that name no memory")
+    expect(automatic).not_to_be_checked()  # a memory is used where it was chosen
+    automatic.check()
+    expect(page.locator("#notices")).to_contain_text("automatically")
+    automatic.uncheck()
     expect(page.locator("#notices")).to_contain_text("on request only")
     made.get_by_label("Name", exact=True).fill("Renamed")
     made.get_by_role("button", name="Rename").click()

@@ -171,8 +171,13 @@ def test_a_mistaken_fit_is_refused_at_once(server: RunningServer, memory: int) -
     assert server.http.post(f"/v1/memories/{memory}/fit", json={"metric": -1}).status_code == 400
 
 
-def test_memories_are_renamed_switched_off_and_deleted(server: RunningServer, memory: int) -> None:
+def test_memories_are_used_where_chosen_renamed_switched_off_and_deleted(
+    server: RunningServer, memory: int
+) -> None:
     server.http.post(f"/v1/memories/{memory}/segments", json={"source": NEW[0], "target": NEW[1]})
+    assert translate(server, NEW[0])["translations"][0]["text"] != NEW[1]  # used where it was chosen
+    assert translate(server, NEW[0], memories=[memory])["translations"][0]["text"] == NEW[1]
+    server.http.patch(f"/v1/memories/{memory}", json={"automatic": True})
     assert translate(server, NEW[0])["translations"][0]["text"] == NEW[1]
     edited = server.http.patch(f"/v1/memories/{memory}", json={"name": "renamed", "automatic": False}).json()
     assert (edited["name"], edited["automatic"]) == ("renamed", False)
