@@ -11,16 +11,10 @@ from fastapi.testclient import TestClient
 
 from kster.documents.html import HtmlText
 from kster.errors import KsterError
-<<<<<<< HEAD
-from kster.server import errors
-from kster.server.middleware import RequestMiddleware
-from kster.server.settings import ServerSettings
-from kster.text.marks import MarkedText
-from kster.text.recognition import with_codes
-=======
 from kster.server.app import create_app
 from kster.server.settings import ModelSetting, ServerSettings
->>>>>>> b471e68 (Server: languages by py3langid, all runtime packages in the constraints, tests of the hardening)
+from kster.text.marks import MarkedText
+from kster.text.recognition import with_codes
 
 
 @pytest.fixture(scope="module")

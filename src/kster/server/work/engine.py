@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kster.errors import KsterError
