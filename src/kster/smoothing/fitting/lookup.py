@@ -177,11 +177,20 @@ class _Sentence:
 
 
 def _batches(
-    most = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
-    at_once = tokens_at_once(most, neighbours, lookup.model.dimension)
-    for batch in _batches(forced, pairs, segment_ids, at_once):
-        parts.append(_look_up(lookup, batch, neighbours))
-        done += len(parts[-1])
+    forced: Iterable[ForcedSentence],
+    pairs: Sequence[tuple[str, str]],
+    segment_ids: Sequence[int],
+    tokens_at_once: int,
+) -> Iterator[list[_Sentence]]:
+    """Sentences together until they have enough tokens."""
+    batch: list[_Sentence] = []
+    for sentence, (source, target), segment_id in zip(forced, pairs, segment_ids, strict=True):
+        batch.append(_Sentence(sentence, source, segment_id, target_group(target)))
+        if sum(map(len, batch)) >= tokens_at_once:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 @torch.no_grad()

@@ -23,7 +23,8 @@ def tokens_at_once(most: int, neighbours: int, dimension: int) -> int:
 def require_room(tokens: int, neighbours: int, dimension: int) -> None:
     """Raises KsterError if so many tokens with so many neighbours find no room. Says which settings help."""
     cache = tokens * (neighbours * NEIGHBOUR_BYTES + 2 * dimension + 40)
-    needed, available = 2 * cache + LOOKED_UP_BYTES, available_bytes()  # twice, while parts are joined
+    looked_up = min(LOOKED_UP_BYTES, 4 * tokens * neighbours * dimension)
+    needed, available = 2 * cache + looked_up, available_bytes()  # twice, while parts are joined
     if needed > available:
         raise KsterError(
             f"this fit needs about {needed / 1e9:.1f} GB of memory for {tokens:,} tokens with {neighbours} "
