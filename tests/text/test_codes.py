@@ -174,6 +174,7 @@ def links(source: str, target: str, words: list[tuple[int, int]]) -> list[Link]:
             "<b>Wasser</b> ist %s.",
         ),
         ("H<sub>2</sub>O is", "H2O is", "H2O ist", [], "H<sub>2</sub>O ist"),
+        ("%g - group", "- group", "- Gruppe", [(0, 0), (1, 1)], "%g - Gruppe"),
         ("a %s b", "a b", "", [], "%s"),
     ],
 )

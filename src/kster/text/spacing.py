@@ -139,7 +139,7 @@ class Spacing:
         if _WITHOUT_SPACES.match(beside):
             return gap.spaced
         if was.spaced:
-            return beside.isalnum() or beside in ".,;:!?…)]" or gap.spaced
+            return beside.isalnum() or beside == neighbour or beside in ".,;:!?…)]" or gap.spaced
         return gap.spaced or (beside.isalnum() and not neighbour.isalnum())
 
 
