@@ -69,31 +69,27 @@ def _tokens(text: str) -> list[Token]:
 
 def _strings(text: str) -> Iterator[_String]:
     """The values of a file that are strings, in order."""
-    counter = Counter("values")
-    around: list[str | int] = []  # a name, or a number in a list, for everything that is open
-    name: str | None = None  # of an object's next value
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         raise KsterError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
     except RecursionError:
         raise KsterError("not valid JSON: it nests too deeply") from None
+    counter = Counter("values")
+    # For all that is open the name or number of the next value; None where a name comes first.
+    around: list[str | int | None] = []
     for token in _TOKEN.finditer(text):
         sign = token[0]
-        if sign in "{[":
+        if sign in ("{", "["):
             counter.add(len(around))
-            around.append("" if sign == "{" else 0)
-        elif sign in "}]":
+            around.append(None if sign == "{" else 0)
+        elif sign in ("}", "]"):
             around.pop()
         elif sign == ",":
-            last = around[-1]
-            around[-1] = last + 1 if isinstance(last, int) else ""
-        elif sign != ":":
+            number = around[-1]
+            around[-1] = number + 1 if isinstance(number, int) else None
+        elif sign != ":" and around and around[-1] is None:
+            around[-1] = str(json.loads(sign))
+        elif token[1] is not None:
             counter.add()
-            if around and around[-1] == "":
-                around[-1] = json.loads(sign, strict=False)
-                name = str(around[-1])
-                around[-1] = name or "\0"
-            elif token[1] is not None:
-                path = tuple(str(each) for each in around)
-                yield _String(path, json.loads(sign, strict=False), token.start(1), token.end(1))
+            yield _String(tuple(map(str, around)), json.loads(sign), token.start(1), token.end(1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +19,36 @@ if TYPE_CHECKING:
 TEXTS_AT_ONCE = 256  # enough to batch by length, few enough to show progress
 
 
+class DocumentTexts:
+    """A document's `texts`, each once, as files repeat themselves; and what their translations make of it.
+
+    Raises KsterError for a file that cannot be translated.
+    """
+
+    def __init__(self, name: str, data: bytes, source: str, target: str) -> None:
+        self._data = data
+        self._document = open_document(name, data, source, target)
+        self._of_units = [CodedText.of(unit.text) for unit in self._document.units]
+        self.texts = list(dict.fromkeys(self._of_units))
+
+    def written(self, translations: Mapping[CodedText, Translation]) -> bytes:
+        """The translated file; the file itself where there was nothing to translate."""
+        if not self.texts:
+            return self._data
+        return self._document.written([translations[text].content for text in self._of_units])
+
+    def repaired(self, translations: Mapping[CodedText, Translation]) -> list[str]:
+        """Where codes had to be put back: places to be looked at."""
+        units = zip(self._document.units, self._of_units, strict=True)
+        return [unit.where for unit, text in units if translations[text].repaired]
+
+
 @dataclass(frozen=True, slots=True)
 class TranslatedFile:
     """texts: how many were translated, each once. repaired: where codes were put back, to be looked at."""
 
     texts: int
-    repaired: tuple[str, ...]
+    repaired: list[str]
 
 
 def translate_file(
@@ -39,20 +63,17 @@ def translate_file(
     source, target = translator.model.source_lang, translator.model.target_lang
     if source is None or target is None:
         raise KsterError(f"{translator.model.name}: does not say its languages; name source and target")
-    document = open_document(input.name, input.read_bytes(), source, target)
-    units = [CodedText.of(unit.text) for unit in document.units]
-    texts = list(dict.fromkeys(units))  # files repeat themselves
+    document = DocumentTexts(input.name, input.read_bytes(), source, target)
     done: dict[CodedText, Translation] = {}
-    for start in range(0, len(texts), TEXTS_AT_ONCE):
-        some = texts[start : start + TEXTS_AT_ONCE]
+    for start in range(0, len(document.texts), TEXTS_AT_ONCE):
+        some = document.texts[start : start + TEXTS_AT_ONCE]
         done.update(zip(some, translator.translate(some, **options), strict=True))
         if progress is not None:
-            progress(len(done), len(texts))
-    written = document.written([done[text].content for text in units])
+            progress(len(done), len(document.texts))
+    written = document.written(done)
     with atomic_text(output) as out:
         out.buffer.write(written)
-    repaired = (unit.where for unit, text in zip(document.units, units, strict=True) if done[text].repaired)
-    return TranslatedFile(len(texts), tuple(repaired))
+    return TranslatedFile(len(done), document.repaired(done))
 
 
 def _require_files(input: Path, output: Path) -> None:

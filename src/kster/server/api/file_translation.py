@@ -25,8 +25,10 @@ from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
-from kster.text.codes import CodedText, Token
+from kster.text.codes import CodedText
 from kster.text.languages import AUTO
+from kster.translation import Translation
+from kster.translation.files import DocumentTexts
 
 Sized = TypeVar("Sized", str, CodedText)
 
@@ -38,11 +40,15 @@ MAX_CHARACTERS = 2_000_000  # of one file
 PIECES_AT_ONCE = 32  # others' requests come in between
 CHARACTERS_AT_ONCE = 4_000  # a fraction of `timeout_seconds` on two cores
 DETECTED_BY = 50  # pieces looked at for `auto`
+MOST_NAMED = 100  # places to be looked at
 
 
 @router.post("/translate_file")
 async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
-    """Multipart `file`, `source`, `target`; the link works for an hour."""
+    """Multipart `file`, `source`, `target`; the link works for an hour.
+
+    `repaired` names places where placeholders or tags had to be put back: look at these.
+    """
     parameters = await Parameters.of(request)
     principal = principal_by(engine, request, parameters)
     upload = parameters.files.get("file")
@@ -55,13 +61,16 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
         source = await asyncio.to_thread(_source_of, engine, name, data, target)
     if is_target_already(engine, source, target):
         await asyncio.to_thread(open_document, name, data, source, target)  # which may refuse it
-        translated = data
+        translated, repaired = data, list[str]()
     else:
         served = engine.model_for(source, target)
-        translated = await translate_document(engine, principal, served, name, data)
+        translated, repaired = await translate_document(engine, principal, served, name, data)
         target = served.target
     path = await asyncio.to_thread(_keep, engine, name, target, translated)
-    return {"translatedFileUrl": str(request.base_url) + f"download_file/{quote(path.name)}"}
+    answer: dict[str, Any] = {
+        "translatedFileUrl": str(request.base_url) + f"download_file/{quote(path.name)}"
+    }
+    return answer | {"repaired": repaired[:MOST_NAMED]} if repaired else answer
 
 
 def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
@@ -75,20 +84,18 @@ def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
 
 async def translate_document(
     engine: Engine, principal: Principal, served: ServedModel, name: str, data: bytes
-) -> bytes:
-    document = await asyncio.to_thread(open_document, name, data, served.source, served.target)
-    units = [CodedText.of(unit.text) for unit in document.units]
-    if not units:
-        return data
-    if (size := sum(map(len, units))) > MAX_CHARACTERS:
+) -> tuple[bytes, list[str]]:
+    """The translated file, and the places in it to be looked at, since codes had to be put back there."""
+    document = await asyncio.to_thread(DocumentTexts, name, data, served.source, served.target)
+    if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
     memories = [part for _, part in engine.catalogue.automatic(principal, served)]
-    known: dict[CodedText, tuple[Token, ...]] = {}  # files repeat themselves
-    for some in portions(list(dict.fromkeys(units))):
+    done: dict[CodedText, Translation] = {}
+    for some in portions(document.texts):
         patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long
         results = await engine.translate(served, some, memories, patience=patience)
-        known.update(zip(some, (result.content for result in results), strict=True))
-    return await asyncio.to_thread(document.written, [known[unit] for unit in units])
+        done.update(zip(some, results, strict=True))
+    return await asyncio.to_thread(document.written, done), document.repaired(done)
 
 
 def portions(pieces: Sequence[Sized]) -> Iterator[list[Sized]]:
