@@ -83,6 +83,50 @@ APPLE = """/* Title of the
 CFBundleName = "Acme App" ;
 "number" = "%d";
 """
+XCSTRINGS = """{
+  "sourceLanguage" : "en",
+  "strings" : {
+    "%lld files" : {
+      "localizations" : {
+        "en" : {
+          "variations" : {
+            "plural" : {
+              "one" : {
+                "stringUnit" : {
+                  "state" : "translated",
+                  "value" : "%lld file"
+                }
+              },
+              "other" : {
+                "stringUnit" : {
+                  "state" : "translated",
+                  "value" : "%lld files"
+                }
+              }
+            }
+          }
+        }
+      }
+    },
+    "Acme" : {
+      "shouldTranslate" : false
+    },
+    "Done" : {
+      "localizations" : {
+        "de" : {
+          "stringUnit" : {
+            "state" : "translated",
+            "value" : "Fertig"
+          }
+        }
+      }
+    },
+    "Open “it”" : {
+
+    }
+  },
+  "version" : "1.0"
+}"""
 PROPERTIES = """# A comment = with words
 ! another one
 title = Settings and more

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.samples import SAMPLES
+from documents.samples import SAMPLES, XCSTRINGS
 from documents.test_bombs import word_file
 from documents.test_html_documents import PAGE
 from documents.test_po_documents import TEMPLATE
@@ -30,6 +30,7 @@ WHOLE = {
     "a.tmx": TMX.encode(),
     "a.txt": b"Some words that were broken into lines by\nsomebody, perhaps.\n",
     "a.docx": PARAGRAPH,
+    "a.xcstrings": XCSTRINGS.encode(),
 }
 PIECES = [b"<", b">", b'"', b"'", b"{", b"}", b"\\", b"\n", b"&x;", b"[", b"](", b"*", b"`", b"\x00", b"\xff"]
 DAMAGE = st.lists(

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.samples import ANDROID, APPLE, ARB, CHROME, I18NEXT, MARKDOWN, PROPERTIES, SAMPLES, SRT
+from documents.samples import (
+    ANDROID,
+    APPLE,
+    ARB,
+    CHROME,
+    I18NEXT,
+    MARKDOWN,
+    PROPERTIES,
+    SAMPLES,
+    SRT,
+    XCSTRINGS,
+)
 from documents.translated import capitals, texts, translated, written
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
@@ -104,6 +115,28 @@ def test_apple_strings_keep_their_escapes() -> None:
     assert '= "\\"%@\\"\\nbeenden?";' in done.decode("utf-16")
 
 
+def test_a_string_catalogue_gets_what_it_lacks_as_xcode_would_write_it() -> None:
+    content = XCSTRINGS.encode()
+    assert texts("a.xcstrings", content) == ["%lld file", "%lld files", "Open “it”"]
+    done = written("a.xcstrings", content, ["%lld Datei", "%lld Dateien", "Öffnen"]).decode()
+    unit = '"stringUnit" : {\n            "state" : "needs_review",\n            "value" : "Öffnen"'
+    assert f'"Open “it”" : {{\n      "localizations" : {{\n        "de" : {{\n          {unit}' in done
+    before, after = json.loads(XCSTRINGS), json.loads(done)
+    plural = after["strings"]["%lld files"]["localizations"]["de"]["variations"]["plural"]
+    assert [form["stringUnit"]["value"] for form in plural.values()] == ["%lld Datei", "%lld Dateien"]
+    assert after["strings"]["Done"] == before["strings"]["Done"]
+    assert texts("a.xcstrings", done.encode()) == []
+    assert written("a.xcstrings", done.encode(), []) == done.encode()
+
+
+def test_what_lacks_nothing_in_a_string_catalogue_stays_as_xcode_wrote_it() -> None:
+    new = '"New" : {\n\n    },\n    "%lld files" : {\n      "localizations" : {'
+    content = XCSTRINGS.replace('"%lld files" : {\n      "localizations" : {', new)
+    done = written("a.xcstrings", content.encode(), ["New", "%lld file", "%lld files", "Open “it”"]).decode()
+    assert '"Acme" : {\n      "shouldTranslate" : false\n    },' in done
+    assert done.startswith('{\n  "sourceLanguage" : "en",\n  "strings" : {\n    "New" : {')
+
+
 def test_properties_are_written_so_that_any_java_reads_them() -> None:
     done = capitals("a.properties", PROPERTIES.encode()).decode()
     assert "unicode=GR\\u00D6SSE : SIZE\n" in done
@@ -125,6 +158,8 @@ def test_a_subtitle_is_broken_into_lines_of_one_length() -> None:
         ("a.json", '{"a": }', "line 1: not valid JSON: expecting value"),
         ("a.json", "[" * 100_000, "not valid JSON"),
         ("a.json", "[" * 300 + "]" * 300, "more than 256 values in another"),
+        ("a.xcstrings", '{"strings": {"a": 1}}', "not a string catalogue"),
+        ("a.xcstrings", '{"sourceLanguage": "fr", "strings": {}}', "its sourceLanguage is fr"),
         ("a.xml", "<manifest/>", "its root is <manifest>, not <resources>"),
         ("a.strings", '"a" = "b";\n"c"', 'line . or below it: not an entry such as "key" = "value";'),
         ("a.srt", "Dear Sir or Madam", "no times of subtitles"),

@@ -17,6 +17,7 @@ from kster.documents.po import open_po
 from kster.documents.properties import open_properties
 from kster.documents.subtitles import open_subtitles
 from kster.documents.word import WordDocument
+from kster.documents.xcstrings import StringCatalogue
 from kster.documents.xliff_tmx import TmxDocument, XliffDocument
 from kster.errors import KsterError
 
@@ -37,6 +38,7 @@ _OPENERS: dict[str, Callable[[bytes, str, str], Document]] = {
     ".arb": open_json,
     ".xml": lambda data, source, target: _xml_kind(data)(data, source, target),
     ".strings": open_strings,
+    ".xcstrings": StringCatalogue,
     ".properties": open_properties,
     ".srt": open_subtitles,
     ".vtt": open_subtitles,
