@@ -40,10 +40,9 @@ class StringCatalogue:
             leaf.update(state="needs_review", value=plain(text))
         strings = self._catalogue["strings"]
         for key, own in self._wanted.items():
-            localisations = {**strings[key].get("localizations", {}), self._target: own}
-            strings[key] = dict(
-                sorted({**strings[key], "localizations": dict(sorted(localisations.items()))}.items())
-            )
+            localisations = strings[key].get("localizations", {}) | {self._target: own}
+            entry = strings[key] | {"localizations": dict(sorted(localisations.items()))}
+            strings[key] = dict(sorted(entry.items()))
         text = json.dumps(self._catalogue, ensure_ascii=False, indent=2, separators=(",", " : "))
         # Xcode puts an empty line into what is empty.
         text = re.sub(r"(?m)^( *)(.* : )\{\}", r"\1\2{\n\n\1}", text)
