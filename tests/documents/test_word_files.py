@@ -14,6 +14,7 @@ from docx.opc.part import Part
 from docx.oxml import OxmlElement
 
 from documents.translated import capitals
+from kster.documents.kinds import open_document
 
 NOTES = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <w:{kind} xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">
@@ -67,3 +68,14 @@ def test_headers_of_a_first_page_and_notes_of_a_word_document_are_translated() -
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
+
+
+def test_places_are_named_so_that_people_find_them() -> None:
+    document = docx.Document()
+    document.add_paragraph("Press the red button and wait until the light has gone out.")
+    out = io.BytesIO()
+    document.save(out)
+    places = [unit.where for unit in open_document("a.docx", out.getvalue(), "en", "de").units]
+    assert places == ["the paragraph “Press the red button and wait until the”"]
+    page = open_document("a.html", b"<p>one\n<p>\n two <b>three</b><p title='four'>", "en", "de")
+    assert [unit.where for unit in page.units] == ["line 1", "line 3", "p title"]

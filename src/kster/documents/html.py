@@ -72,6 +72,7 @@ class HtmlText:
         self.places = Places(text)
         self._text = text
         self._languages = source, target
+        self._line, self._counted = 1, 0  # the line of the last text, and up to where lines were counted
         self._look(list(_tags(text)))
 
     @property
@@ -127,7 +128,9 @@ class HtmlText:
             text = html.escape(text, quote=False)
             return text.replace("\xa0", "&nbsp;") if hard_space else text
 
-        self.places.add(start, end, texts, write, f"character {start:,}")
+        self._line += self._text.count("\n", self._counted, start)
+        self._counted = start
+        self.places.add(start, end, texts, write, f"line {self._line}")
 
     def _note_attributes(self, tag: _Tag) -> None:
         if tag.is_end or not tag.name:

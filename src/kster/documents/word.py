@@ -7,13 +7,14 @@ import zipfile
 from collections.abc import Sequence
 from xml.parsers import expat
 
-from kster.documents.document import Counter, Text, Unit
+from kster.documents.document import Counter, Text, Unit, plain
 from kster.documents.word_paragraphs import Paragraph
 from kster.documents.xml_places import Element, XmlText
 from kster.errors import KsterError
 
 MOST_UNPACKED = 400_000_000  # bytes of all files in a .docx, of which pictures are most
 MOST_FILES = 10_000
+LONGEST_QUOTED = 40  # characters, by which a paragraph is told: it has no number
 _CONTENT_TYPES = "[Content_Types].xml"
 _BODIES = ("document.main+xml", "document.macroEnabled.main+xml", "template.main+xml")
 _KINDS = (*_BODIES, "header+xml", "footer+xml", "footnotes+xml", "endnotes+xml")
@@ -91,5 +92,5 @@ def _look(part: XmlText, element: Element) -> None:
         return
     paragraph = Paragraph(part, element)
     if paragraph.texts:
-        where = f"paragraph {len(part.places.units) + 1}"
+        where = f"the paragraph “{plain(paragraph.texts[0])[:LONGEST_QUOTED].strip()}”"
         part.places.add(paragraph.start, paragraph.end, paragraph.texts, paragraph.written, where)
