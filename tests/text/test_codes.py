@@ -124,6 +124,25 @@ def test_codes_go_as_marks_and_come_back_spaced_as_they_were(
 
 
 @pytest.mark.parametrize(
+    ("source", "translation", "done"),
+    [
+        (
+            "Read the <a>manual</a> now",
+            "Jetzt die {0}-Anleitung {1} lesen",
+            "Jetzt die <a>Anleitung</a> lesen",
+        ),
+        ("the <b>red</b> button", "die {0}rote {1}-Taste", "die <b>rote</b> Taste"),
+        ("your <b>ID</b> card", "Ihre {0}ID {1}-Karte", "Ihre <b>ID</b>-Karte"),
+        ("the <b>low</b>-fat milk", "die {0}fett {1}-arme Milch", "die <b>fett</b>-arme Milch"),
+    ],
+)
+def test_a_word_is_not_hyphenated_with_a_tag_that_nobody_sees(
+    source: str, translation: str, done: str
+) -> None:
+    assert str(MarkedText(recognise(source)).read(translation)) == done
+
+
+@pytest.mark.parametrize(
     "broken",
     [
         "drücke den roten Knopf",

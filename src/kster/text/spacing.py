@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kster.text.codes import Code, Token
 
@@ -72,7 +73,10 @@ class Spacing:
         self._before: dict[int, Gap] = {}  # by id of a code: the gap before it …
         self._after: dict[int, Gap] = {}  # … and behind it; for a tag, both are the one it is in
         self._beside: dict[int, tuple[bool, bool]] = {}  # of a tag: white space at either side of it
+        self._hyphenated: set[int] = set()  # by id of a tag: a hyphen follows it
         for gap in gaps(source):
+            if isinstance(gap.right, str) and _HYPHENATED.match(gap.right):
+                self._hyphenated.update(map(id, gap.tags))
             if isinstance(gap.left, Code):
                 self._after[id(gap.left)] = gap
             if isinstance(gap.right, Code):
@@ -86,13 +90,29 @@ class Spacing:
     def apply(self, tokens: Sequence[Token]) -> list[Token]:
         """A translation with the spaces it should have. Texts are as a model wrote them, spaces included."""
         done: list[Token] = []
-        for gap in gaps(tokens):
+        for gap in gaps(self._without_hyphens_of_marks(tokens)):
             tags: list[Token] = list(gap.tags)
             if gap.left is not None and gap.right is not None and self._apart(gap):
                 tags.insert(self._place(gap.tags), " ")
             done += tags
             if gap.right is not None:
                 done.append(gap.right)
+        return done
+
+    def _without_hyphens_of_marks(self, tokens: Sequence[Token]) -> list[Token]:
+        """Models hyphenate a word with the mark of a tag before it: `the {0}-manual {1}`, `{0}red {1}-lid`.
+
+        The tag is not seen, so the hyphen goes, unless it joins the word to a name: `{0}ID {1}-Karte`.
+        """
+        done = list(tokens)
+        for i, (tag, text) in enumerate(pairwise(tokens), 1):
+            if not isinstance(tag, Code) or tag.kind == "alone" or id(tag) in self._hyphenated:
+                continue
+            if not isinstance(text, str) or not _HYPHENATED.match(text):
+                continue
+            words = next((t.split() for t in reversed(tokens[:i]) if isinstance(t, str) and t.strip()), [])
+            if tag.kind == "open" or (words and words[-1].islower()):
+                done[i] = f" {text[1:]}"
         return done
 
     def _place(self, tags: list[Code]) -> int:
