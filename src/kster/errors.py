@@ -8,3 +8,7 @@ class KsterError(Exception):
     left untouched. The command line prints it as one line and exits with status 2; the server turns
     it into a 4xx answer. Anything else that is raised is a bug.
     """
+
+
+class DamagedMemory(KsterError):
+    """A memory whose files are missing, cut or altered: others can still be used without it."""

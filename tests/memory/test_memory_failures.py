@@ -8,13 +8,14 @@ import resource
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from speller import Speller
 
 from kster import KsterError
+from kster.errors import DamagedMemory
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup
 from kster.memory.store.database import Database
@@ -89,6 +90,28 @@ def test_a_compaction_without_room_to_tidy_up_is_done_all_the_same(
 
 
 # Damage and trouble ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_verify_finds_a_flipped_bit_in_a_text(memory: Memory, side: str) -> None:
+    memory.import_pairs([Pair("red house", "rote Tür"), Pair("tree", "Baum")])
+    altered = {"source": "rEd house", "target": "vote Tür"}[side]
+    with closing(sqlite3.connect(memory.directory / "memory.sqlite")) as database, database:
+        database.execute(f"UPDATE segments SET {side} = ? WHERE id = 1", (altered,))
+    assert memory.verify() == ["segment 1: its text is not what was written"]
+
+
+def test_a_damaged_memory_is_told_from_other_mistakes(memory: Memory, tmp_path: Path) -> None:
+    memory.add("tree", "Baum")
+    (memory.directory / "memory.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(DamagedMemory):
+        Memory.open(memory.directory)
+    (memory.directory / "memory.json").write_text("{}")
+    with pytest.raises(DamagedMemory):
+        Memory.open(memory.directory)
+    with pytest.raises(KsterError, match="no such memory") as missing:
+        Memory.open(tmp_path / "nowhere")
+    assert not isinstance(missing.value, DamagedMemory)
 
 
 def test_missing_entry_files_are_named_by_readers_and_writers(memory: Memory, speller: Speller) -> None:

@@ -39,7 +39,12 @@ def test_files_that_are_missing_or_do_not_fit_are_refused(tmp_path: Path) -> Non
     with pytest.raises(KsterError, match="keys of length 4, the model's have 8"):
         Smoother.load(tmp_path, dimension=8)
     path = tmp_path / "smoother.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"dimension": 8}))
+    written = json.loads(path.read_text())
+    path.write_text(json.dumps(written | {"dimension": 8}))
+    with pytest.raises(KsterError, match="settings are not what was written"):
+        Smoother.load(tmp_path)
+    del written["checksum"]  # as before smoothers had one
+    path.write_text(json.dumps(written | {"dimension": 8}))
     with pytest.raises(KsterError, match="not the weights"):
         Smoother.load(tmp_path)
     path.write_text(json.dumps(smoother.settings.to_json() | {"temperature": 8}))
@@ -113,3 +118,11 @@ def test_weights_saved_under_their_old_name_are_still_read_and_then_replaced(tmp
     assert all(torch.equal(again.state_dict()[name], value) for name, value in smoother.state_dict().items())
     random_smoother(seed=2).save(tmp_path)
     assert not (tmp_path / "smoother.safetensors").exists()
+
+
+def test_a_flipped_bit_in_the_settings_is_noticed(tmp_path: Path) -> None:
+    Smoother(SmootherSettings(dimension=6, k=8)).save(tmp_path)
+    file = tmp_path / "smoother.json"
+    file.write_text(file.read_text().replace('"k": 8', '"k": 9'))
+    with pytest.raises(KsterError, match="not what was written"):
+        Smoother.load(tmp_path)

@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import safetensors.torch
 import torch
@@ -46,6 +46,7 @@ SETTINGS_FILE = "smoother.json"
 WEIGHTS_FILE = "smoother.safetensors"  # where `smoother.json` names no other
 WEIGHTS_PATTERN = "smoother-*.safetensors"
 WEIGHTS_KEY = "weights"  # in `smoother.json`, beside the settings: the name of the weights' file
+CHECKSUM_KEY = "checksum"  # … and the checksum of all the rest
 LOAD_ATTEMPTS = 3  # a save in another process may remove the weights between reading one file and the other
 
 
@@ -267,7 +268,8 @@ class Smoother(nn.Module):
         weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
         data = safetensors.torch.save(weights)
         name = _name_of(data)
-        text = json.dumps(self.settings.to_json() | {WEIGHTS_KEY: name}, indent=2) + "\n"
+        settings = self.settings.to_json() | {WEIGHTS_KEY: name}
+        text = json.dumps(settings | {CHECKSUM_KEY: _checksum(settings)}, indent=2) + "\n"
         with locked(directory):  # another fit that ends now must not delete these weights
             write_atomically(directory / name, data)
             write_atomically(directory / SETTINGS_FILE, text.encode())
@@ -309,6 +311,12 @@ def _name_of(weights: bytes) -> str:
     return WEIGHTS_PATTERN.replace("*", hashlib.sha256(weights).hexdigest()[:16])
 
 
+def _checksum(settings: dict[str, Any]) -> str:
+    """Of everything in `smoother.json` but the checksum itself."""
+    rest = {name: value for name, value in settings.items() if name != CHECKSUM_KEY}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _read_settings(path: Path) -> tuple[SmootherSettings, Path]:
     """The settings of `smoother.json`, and where its weights lie."""
     try:
@@ -319,6 +327,8 @@ def _read_settings(path: Path) -> tuple[SmootherSettings, Path]:
         raise KsterError(f"{path}: not valid JSON ({error}).") from None
     weights = WEIGHTS_FILE
     if isinstance(data, dict):
+        if data.pop(CHECKSUM_KEY, known := _checksum(data)) != known:
+            raise KsterError(f"{path}: the settings are not what was written (checksum).")
         weights = data.pop(WEIGHTS_KEY, WEIGHTS_FILE)
         if weights != WEIGHTS_FILE and not (isinstance(weights, str) and fnmatch(weights, WEIGHTS_PATTERN)):
             raise KsterError(

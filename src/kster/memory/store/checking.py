@@ -20,6 +20,7 @@ def problems_of(store: Store) -> list[str]:
                 damage = [row[0] for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
                 state, spans = database.state(), database.spans()
                 found = [f"memory.sqlite: {text}" for text in damage]
+                found += [f"segment {id}: its text is not what was written" for id in database.altered()]
                 short = store.files(state.epoch).problems(state.row_count)
                 if short and database_has_moved(store, state.epoch):
                     continue  # a compaction replaced the files meanwhile

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kster.errors import KsterError
+from kster.errors import DamagedMemory
 from kster.memory.segment import Segment, pair_hash, target_group
 from kster.memory.store.spans import Spans
 
@@ -82,7 +82,7 @@ class Database:
         all segments were gone. One that may not be changed is opened for reading."""
         path = directory / FILE
         if not new and not path.exists():
-            raise KsterError(f"{directory}: damaged ({FILE} is missing); restore it from a backup")
+            raise DamagedMemory(f"{directory}: damaged ({FILE} is missing); restore it from a backup")
         writable = new or (os.access(directory, os.W_OK) and os.access(path, os.W_OK))
         mode = "rwc" if new else "rw" if writable else "ro"
         self._wal = path.with_name(f"{FILE}-wal")
@@ -208,6 +208,16 @@ class Database:
             values.append(target)
         statement = f"SELECT {COLUMNS} FROM segments WHERE {' AND '.join(conditions)} ORDER BY id"
         return [Segment(*row) for row in self.execute(statement, values)]
+
+    def altered(self) -> list[int]:
+        """Ids of segments whose texts are not those their hashes were made of."""
+        return [
+            id
+            for id, source, target, known, group in self.execute(
+                "SELECT id, source, target, pair_hash, target_group FROM segments ORDER BY id"
+            )
+            if pair_hash(source, target) != known or target_group(target) != group
+        ]
 
     def by_unit(self, unit: str) -> list[Segment]:
         statement = f"SELECT {COLUMNS} FROM segments WHERE unit = ? AND removed = 0 ORDER BY id"

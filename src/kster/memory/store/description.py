@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kster.errors import KsterError
+from kster.errors import DamagedMemory, KsterError
 from kster.memory.key_maker import KeyMaker
 
 FILE = "memory.json"
@@ -68,13 +68,13 @@ class Description:
         except FileNotFoundError:
             raise KsterError(f"{directory}: not a memory (it has no {FILE})") from None
         except (ValueError, OSError) as error:
-            raise KsterError(f"{path}: cannot be read ({error}); nothing was changed") from error
+            raise DamagedMemory(f"{path}: cannot be read ({error}); nothing was changed") from error
         return cls._from_json(path, content)
 
     @classmethod
     def _from_json(cls, path: Path, content: Any) -> Description:
         if not isinstance(content, dict) or not isinstance(content.get("format"), int):
-            raise KsterError(f"{path}: not a memory's description (no format number)")
+            raise DamagedMemory(f"{path}: not a memory's description (no format number)")
         if content["format"] > FORMAT:
             raise KsterError(
                 f"{path}: written by a newer version of KSTER (format {content['format']}; this one reads "
@@ -82,10 +82,10 @@ class Description:
             )
         names = [field.name for field in fields(cls)]
         if missing := [name for name in names if name not in content]:
-            raise KsterError(f"{path}: damaged (no {', '.join(missing)}); restore it from a backup")
+            raise DamagedMemory(f"{path}: damaged (no {', '.join(missing)}); restore it from a backup")
         for field in fields(cls):
             if wanted := _complaint(str(field.type), content[field.name]):
-                raise KsterError(
+                raise DamagedMemory(
                     f"{path}: damaged ({field.name} is {json.dumps(content[field.name])}, not {wanted}); "
                     "restore it from a backup"
                 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kster.errors import KsterError
+from kster.errors import DamagedMemory, KsterError
 
 FULL = "free some space, then try again"
 NOT_ALLOWED = "make it writable for this user, or work on a copy"
@@ -48,7 +48,10 @@ def for_people(place: Path, untouched: str = "") -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error) as error:
         end = f"; {untouched}" if untouched else ""
-        raise KsterError(f"{place}: the memory's files cannot be used ({said(error)}){end}") from error
+        message = f"{place}: the memory's files cannot be used ({said(error)}){end}"
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            raise DamagedMemory(message) from error
+        raise (DamagedMemory if GONE in message else KsterError)(message) from error
 
 
 def said(error: OSError | sqlite3.Error, *, new: bool = False) -> str:

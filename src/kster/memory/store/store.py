@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kster.errors import KsterError
+from kster.errors import DamagedMemory, KsterError
 from kster.memory.segment import Segment
 from kster.memory.store.database import Database, State
 from kster.memory.store.description import Description
@@ -126,7 +126,9 @@ class Store:
             raise KsterError(f"{self.directory}: cannot be read ({said(error)})") from error
         except ValueError as error:  # shorter than recorded
             problems = "; ".join(files.problems(state.row_count))
-            raise KsterError(f"{self.directory}: damaged ({problems}); restore it from a backup") from error
+            raise DamagedMemory(
+                f"{self.directory}: damaged ({problems}); restore it from a backup"
+            ) from error
 
     # Writing -------------------------------------------------------------------------------------
 
