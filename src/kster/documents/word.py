@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Sequence
 from xml.parsers import expat
 
-from kster.documents.document import Counter, Text, Unit, plain
+from kster.documents.document import Counter, Text, Unit, plain, require_size
 from kster.documents.word_paragraphs import Paragraph
 from kster.documents.xml_places import Element, XmlText
 from kster.errors import KsterError
@@ -33,6 +33,7 @@ class WordDocument:
             with zipfile.ZipFile(io.BytesIO(data)) as packed:
                 _require_size(packed)
                 for name in _parts_with_text(packed):
+                    require_size(packed.getinfo(name).file_size)
                     self._parts[name] = part = XmlText(packed.read(name), counter)
                     part.read("", ("p",), lambda element, part=part: _look(part, element))  # type: ignore[misc]
         except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError, expat.ExpatError):
