@@ -193,6 +193,7 @@ def links(source: str, target: str, words: list[tuple[int, int]]) -> list[Link]:
             "<b>Wasser</b> ist %s.",
         ),
         ("H<sub>2</sub>O is", "H2O is", "H2O ist", [], "H<sub>2</sub>O ist"),
+        ("A word<sup>1</sup> is", "A word is", "Ein Wort ist", [(1, 1), (2, 2)], "Ein Wort<sup>1</sup> ist"),
         ("%g - group", "- group", "- Gruppe", [(0, 0), (1, 1)], "%g - Gruppe"),
         ("a %s b", "a b", "", [], "%s"),
     ],

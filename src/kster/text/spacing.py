@@ -148,6 +148,8 @@ class Spacing:
         precedes = was.left if isinstance(was.left, str) else ""
         if left[-1] in OPENING:
             return was.spaced and precedes[-1:] == left[-1]
+        if not was.spaced and precedes[-1:].isalnum() and left[-1].isalnum():
+            return False  # a footnote's number, say
         return self._as_before(gap, was, left[-1], precedes[-1:])
 
     @staticmethod
