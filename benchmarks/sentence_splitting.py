@@ -2,7 +2,7 @@
 
     python benchmarks/sentence_splitting.py DATA [CASE …] [--model models/en-de] [--lines 100]
 
-DATA is a directory of corpora, `<corpus>/<split>.<language>.xz`, as `kster experiment` reads it. Prints BLEU
+DATA is a directory of corpora, `<corpus>/<split>.<language>.xz`, as the experiments read it. Prints BLEU
 and chrF2 of whole and of split lines, and how probable such a difference is by chance (paired bootstrap). The
 smoother is the one that the model carries; nothing is fitted.
 """

@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.blocks import DOMAINS, GENERAL, NEWS_TRAIN, memory_slice, test_slice
+from experiments.budget import Budget
 from experiments.data import Corpora, Pairs, Slice
+from experiments.domains import DOMAINS, GENERAL, LAW_MEMORY, NEWS_TRAIN, memory_slice, test_slice
 from experiments.embeddings import embed, method
-from experiments.scale import Scale
+from experiments.lexicon import Thesaurus, thesaurus_of
 from experiments.stages import digest, read_json, write_json
-from experiments.thesaurus import Thesaurus, thesaurus_of
 from kster.errors import KsterError
 
 TEXT = 20_000  # pairs of each corpus that senses are learned from; of IT's short lines twice as many
@@ -185,10 +185,10 @@ def select(
     return chosen
 
 
-def selected_file(corpora: Corpora, scale: Scale) -> Path:
+def selected_file(corpora: Corpora, budget: Budget) -> Path:
     """Where the chosen examples are: with the data if enough were packed, else among what was made."""
     packed = _packed_file(corpora)
-    if packed.is_file() and _has(packed, scale.contrasts):
+    if packed.is_file() and _has(packed, budget.contrasts):
         return packed
     return corpora.made / "wsd" / packed.name
 
@@ -198,56 +198,50 @@ def _packed_file(corpora: Corpora) -> Path:
 
 
 def _has(path: Path, count: int) -> bool:
-    """Whether so many examples a domain were asked for when they were chosen, or more.
-
-    A file of before does not say. There may be fewer, since there were no more to choose from; but by the
-    size of the pool that can be told of ContraWSD alone: at a smaller scale other pools are smaller, too.
-    """
-    selected = read_json(path)
-    if "contrasts" in selected:
-        return bool(selected["contrasts"] >= count)
-    wanted = min(count, selected["pool"]) if selected["origin"].startswith(CONTRAWSD) else count
-    return all(len(found) >= wanted for found in selected["domains"].values())
+    """Whether so many examples a domain were asked for when they were chosen, or more."""
+    return bool(read_json(path)["contrasts"] >= count)
 
 
-def prepare(corpora: Corpora, scale: Scale) -> Path:
+def prepare(corpora: Corpora, budget: Budget) -> Path:
     """Make the file of chosen examples, unless it is there, and of the same ContraWSD or of none as well."""
-    path, packed = selected_file(corpora, scale), _packed_file(corpora)
+    path, packed = selected_file(corpora, budget), _packed_file(corpora)
     given = packed.with_name(f"{CONTRAWSD}.{'-'.join(corpora.direction)}.json")
     origin = {"origin": given.name, "given": digest(given.read_bytes().hex())} if given.is_file() else {}
-    if path.is_file() and (path == packed or (_is_of(path, given, origin) and _has(path, scale.contrasts))):
+    if path.is_file() and (path == packed or (_is_of(path, given, origin) and _has(path, budget.contrasts))):
         return path
     if packed.is_file() and not origin:
-        _require_text(corpora, packed, scale)
+        _require_text(corpora, packed, budget)
     if origin:
         contrasts = read_contrawsd(given)
     else:
         thesaurus = thesaurus_of(corpora.direction[1])
-        senses = find_senses(corpora.pairs(*text_slices(scale)), thesaurus)
-        contrasts = build_contrasts(corpora.pairs(*searched_slices(scale)), senses)
+        senses = find_senses(corpora.pairs(*text_slices(budget)), thesaurus)
+        contrasts = build_contrasts(corpora.pairs(*searched_slices(budget)), senses)
         told = f"synonyms left out by {thesaurus.name}" if thesaurus else "synonyms among their translations"
         origin = {"origin": f"{len(senses):,} ambiguous words of the corpora, {told}"}
     if not contrasts:
         raise KsterError(
             f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
         )
-    own = {domain: corpora.pairs(memory_slice(domain, scale).at_most(DOMAIN_SENTENCES)) for domain in DOMAINS}
-    chosen = select(contrasts, own, scale.contrasts, corpora.direction.index("en"))
+    own = {
+        domain: corpora.pairs(memory_slice(domain, budget).at_most(DOMAIN_SENTENCES)) for domain in DOMAINS
+    }
+    chosen = select(contrasts, own, budget.contrasts, corpora.direction.index("en"))
     domains = {domain: [asdict(contrast) for contrast in found] for domain, found in chosen.items()}
-    facts = {**origin, "pool": len(contrasts), "contrasts": scale.contrasts, "embeddings": method()}
+    facts = {**origin, "pool": len(contrasts), "contrasts": budget.contrasts, "embeddings": method()}
     write_json(path, {**facts, "domains": domains})
     return path
 
 
-def _require_text(corpora: Corpora, packed: Path, scale: Scale) -> None:
+def _require_text(corpora: Corpora, packed: Path, budget: Budget) -> None:
     """What new examples are made of, where those that were packed are too few."""
     try:
-        for slice in (*text_slices(scale), *searched_slices(scale)):
+        for slice in (*text_slices(budget), *searched_slices(budget)):
             corpora.files(slice)
     except KsterError as error:
         raise KsterError(
-            f"{packed}: too few examples, it was made at a smaller scale than {scale.name}, which wants "
-            f"{scale.contrasts} of each domain; and they cannot be chosen anew: {error}. Pack the data again"
+            f"{packed}: too few examples, it was made with a smaller budget than {budget.name}, which wants "
+            f"{budget.contrasts} of each domain; and they cannot be chosen anew: {error}. Pack the data again"
         ) from None
 
 
@@ -256,35 +250,34 @@ def _is_of(path: Path, given: Path, origin: dict[str, str]) -> bool:
     selected = read_json(path)
     if not origin:
         return bool(selected["origin"] != given.name)
-    content = origin["given"]
-    return bool(selected["origin"] == given.name and selected.get("given", content) == content)
+    return bool(selected["origin"] == given.name and selected["given"] == origin["given"])
 
 
-def read_selected(corpora: Corpora, scale: Scale) -> dict[str, Any]:
+def read_selected(corpora: Corpora, budget: Budget) -> dict[str, Any]:
     """The chosen examples, those most like each domain; no more than the scale wants."""
-    data = read_json(selected_file(corpora, scale))
+    data = read_json(selected_file(corpora, budget))
     for domain, entries in data["domains"].items():
         data["domains"][domain] = [
             Contrast(**(entry | {"contrastive": tuple(entry["contrastive"])}))
-            for entry in entries[: scale.contrasts]
+            for entry in entries[: budget.contrasts]
         ]
     return data
 
 
-def text_slices(scale: Scale) -> list[Slice]:
+def text_slices(budget: Budget) -> list[Slice]:
     """What senses are learned from."""
-    most = TEXT if scale.memory is None else min(TEXT, 40 * scale.memory)
-    whole = (NEWS_TRAIN, Slice("europarl", "train"), Slice("koran", "train"), Slice("law", "dev", 1_500))
+    most = TEXT if budget.memory is None else min(TEXT, 40 * budget.memory)
+    whole = (NEWS_TRAIN, LAW_MEMORY, *(Slice(c, "train") for c in ("europarl", "koran", "docs_adobe")))
     return [*(slice.at_most(most) for slice in whole), Slice("it", "train").at_most(2 * most)]
 
 
-def searched_slices(scale: Scale) -> list[Slice]:
+def searched_slices(budget: Budget) -> list[Slice]:
     """What examples are taken from: nothing that is in a memory or that fits to a memory learn from.
 
     The smoother that a model carries, from which fits begin, has learned from Europarl's dev set, however
     (`smoother.domains` of its recipe).
     """
-    tests = [test_slice(name, scale) for name in (GENERAL, *DOMAINS)]
+    tests = [test_slice(name, budget) for name in (GENERAL, *DOMAINS)]
     more = [Slice(name, split) for name in ("ted", "europarl") for split in ("dev", "test")]
-    most = None if scale.test is None else 40 * scale.test
+    most = None if budget.test is None else 40 * budget.test
     return [Slice(slice.corpus, slice.split, most) for slice in (*tests, *more)]

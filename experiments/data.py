@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 
-from experiments.example import EXAMPLE, example_pairs
-from experiments.stages import part_of
 from kster.errors import KsterError
+from kster.files import atomic_text
+from kster.formats import Pair, read_pairs
 from kster.training.corpus import read_lines, read_parallel
 
 Pairs = list[tuple[str, str]]
 
 LANGUAGES = ("en", "de")
 LONGEST_TO_FIT = 480  # bytes; shorter than any model's limit in tokens, whatever its vocabulary
+EXAMPLE = "example"  # the translation memory that ships with the project, as a corpus: train and test
+EXAMPLE_DIRECTORY = Path(__file__).parents[1] / "examples"
+DISTURBED = "_disturbed"  # ends the name of a corpus whose English side has noise in it
+TEST_SPLITS = {"newstest": "newstest2014"}  # any other corpus has a split named "test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,17 @@ class Slice:
         every = self.every * (available // size)
         return replace(self, count=size, every=every, shift=self.shift + every * draw // draws)
 
+    @property
+    def undisturbed(self) -> Slice:
+        """What a disturbed slice was made of; any other is its own."""
+        return replace(self, corpus=self.corpus.removesuffix(DISTURBED))
+
+    @property
+    def tests(self) -> Slice:
+        """The test set of the same corpus."""
+        corpus = self.corpus.removesuffix(DISTURBED)
+        return Slice(corpus, TEST_SPLITS.get(corpus, "test"))
+
 
 class Corpora:
     """Line-aligned text in both languages, read in one direction.
@@ -83,8 +97,10 @@ class Corpora:
                 path = root / corpus / (name + ending)
                 if path.is_file():
                     return path
-        place = self.root / corpus / name
-        raise KsterError(f"{place}.xz: no such file; nor {place}.gz, nor {place}; the experiment needs it")
+        expected = self.root / corpus / name
+        raise KsterError(
+            f"{expected}.xz: no such file; nor {expected}.gz, nor {expected}; the experiment needs it"
+        )
 
     def has(self, slice: Slice) -> bool:
         try:
@@ -101,6 +117,15 @@ class Corpora:
     def pairs(self, *slices: Slice) -> Pairs:
         """All pairs of these slices, in order, in the direction of translation."""
         return [pair for slice in slices for pair in self._read(slice)]
+
+    def learnable_pairs(self, *slices: Slice) -> Pairs:
+        """What memories and training get of these slices: no pair that stands word for word in the corpus's
+        test set, as 94 of IT's 2,000 test pairs do in its training text."""
+        kept: Pairs = []
+        for slice in slices:
+            judging = set(self._read(slice.tests))
+            kept += [pair for pair in self._read(slice) if pair not in judging]
+        return kept
 
     def fitting_pairs(self, *slices: Slice) -> Pairs:
         """The pairs that any model reads whole, for fitting and tuning."""
@@ -138,13 +163,23 @@ def _lines(source: Path, target: Path, end: int | None) -> tuple[tuple[str, str]
     return tuple(zip(*sides, strict=True))
 
 
+def example_pairs(split: str, direction: tuple[str, str]) -> Pairs:
+    if not EXAMPLE_DIRECTORY.is_dir():
+        raise KsterError(
+            f"{EXAMPLE_DIRECTORY}: no example memory there; it comes with a checkout of the repository"
+        )
+    if split == "train":
+        pairs = read_pairs(EXAMPLE_DIRECTORY / "ombravella.tmx", *direction)
+        return [(pair.source, pair.target) for pair in pairs if isinstance(pair, Pair)]
+    sides = [read_lines(EXAMPLE_DIRECTORY / f"heldout.{language}") for language in direction]
+    return list(zip(*sides, strict=True))
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """A text file, compressed if its name says so; whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = part_of(path)
-    content = "".join(line + "\n" for line in lines).encode()
-    part.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
-    part.replace(path)
+    with atomic_text(path) as file:
+        file.writelines(line + "\n" for line in lines)
 
 
 def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[Path]:
@@ -153,9 +188,9 @@ def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[P
     for slice in slices:
         if slice.corpus == EXAMPLE:
             continue
-        place = (slice.corpus, slice.split)
-        known = ends.get(place, 0)
-        ends[place] = None if slice.end is None or known is None else max(slice.end, known)
+        key = (slice.corpus, slice.split)
+        known = ends.get(key, 0)
+        ends[key] = None if slice.end is None or known is None else max(slice.end, known)
     written = []
     for (corpus, split), end in sorted(ends.items()):
         pairs = corpora.pairs(Slice(corpus, split, end))

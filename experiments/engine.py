@@ -1,13 +1,16 @@
-"""What a system comes down to: a model, perhaps a memory, and how to believe it."""
+"""What a system comes down to, as data: a model, perhaps a memory, and how to believe it.
+
+Nothing here has been made yet; `Pipeline` makes what an engine describes when a translation needs it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from experiments.data import Slice
-from kster.smoothing import SmootherSettings
+from experiments.stages import digest
+from kster.smoothing import FitSettings, SmootherSettings
 
 LENGTH_PENALTY = 0.6  # the paper's
 
@@ -25,35 +28,52 @@ class MemorySpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
-    """One way to translate: a model, perhaps a memory, and how to believe it.
+class Fit:
+    """A smoother fitted to a memory and stopped by development text."""
 
-    model: a fine-tuned model's directory; None is the base model. smoother: fixed settings (kNN-MT) or the
-    directory of a fit. length_penalty: of beam search, scores divided by length to this power.
+    memory: MemorySpec
+    settings: FitSettings
+    dev: tuple[Slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The base model, trained further on the text that a memory is made of.
+
+    epochs: passes over it, but no fewer and no more steps than these, each of so many tokens.
     """
 
-    model: Path | None = None
-    memory: MemorySpec | None = None
-    smoother: SmootherSettings | Path | None = None
-    length_penalty: float = LENGTH_PENALTY
+    memory: MemorySpec
+    dev: tuple[Slice, ...]
+    epochs: int
+    batch_tokens: int
+    least_steps: int
+    most_steps: int
 
     @property
-    def identity(self) -> dict[str, Any]:
-        smoother: Any = self.smoother
-        if isinstance(smoother, SmootherSettings):
-            smoother = smoother.to_json()
-        elif smoother is not None:
-            smoother = f"fit {smoother.name}"
-        return {
-            "model": None if self.model is None else self.model.parent.name,
-            "memory": None if self.memory is None else self.memory.identity,
-            "smoother": smoother,
-        } | ({} if self.length_penalty == LENGTH_PENALTY else {"length_penalty": self.length_penalty})
+    def name(self) -> str:
+        steps = (self.epochs, self.batch_tokens, self.least_steps, self.most_steps)
+        return f"{self.memory.name}-{digest([self.memory.identity, steps])}"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One way to translate.
+
+    model: None is the base model. smoother: fixed settings (kNN-MT), a fit, or what a memory that nobody has
+    fitted uses ("carried": the smoother that the base model carries). length_penalty: of beam search, scores
+    divided by length to this power.
+    """
+
+    model: Training | None = None
+    memory: MemorySpec | None = None
+    smoother: SmootherSettings | Fit | Literal["carried"] | None = None
+    length_penalty: float = LENGTH_PENALTY
 
     def __str__(self) -> str:
         if self.model is not None:
-            return self.model.parent.name
+            return f"trained {self.model.name}"
         if self.memory is None:
             return "base"
-        kind = f"fit {self.smoother.name}" if isinstance(self.smoother, Path) else "kNN-MT"
+        kind = "kNN-MT" if isinstance(self.smoother, SmootherSettings) else "KSTER"
         return f"memory {self.memory.name}, {kind}"

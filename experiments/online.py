@@ -1,4 +1,4 @@
-"""A translator at work: sentences in order, each reference joining the memory after its translation.
+"""A translator at work (`online`): each reference joins the memory after its sentence was translated.
 
 Also the curve of quality over the size of a memory, on text of its domain and on general text. Nothing is
 fitted: the smoother is the one the base model carries, or safe kNN-MT; a new customer has neither text nor
@@ -11,105 +11,172 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from experiments.blocks import DOMAINS, GENERAL, memory_slice, test_slice
-from experiments.data import Slice
+from experiments import figures
+from experiments.budget import Budget
+from experiments.data import EXAMPLE, Slice
+from experiments.domains import DOMAINS, GENERAL, memory_slice, test_slice
 from experiments.engine import Engine, MemorySpec
-from experiments.example import EXAMPLE
-from experiments.pipeline import Pipeline
-from experiments.scale import Scale
+from experiments.experiment import Column, Experiment, cell
+from experiments.pipeline import Pipeline, say
+from experiments.results import Section, TextTable
+from experiments.scoring import Curve, bleu_signature, corpus_bleu
 from experiments.stages import OutOfTime, digest, read_json, write_json
 from kster.formats import Pair
 from kster.memory import Memory
-from kster.smoothing import SmootherSettings
 
-DOCUMENTS = ("koran", "law")
+DOCUMENTS = ("koran", "law", "docs_adobe")
 GROWING = (*DOMAINS, EXAMPLE)
-IN_DOMAIN = "in-domain"
 SAVE_EVERY = 50  # sentences
+WINDOWS = 10  # parts of a document in the curve of quality over time
+UNFITTED = Engine(smoother="carried")
+
+Growth = dict[str, dict[int, list[float]]]  # test → segments → BLEU of each draw
 
 
-def online(pipeline: Pipeline, scale: Scale) -> dict[str, Any]:
-    cells = [cell for domain in DOCUMENTS for cell in _day(pipeline, domain, scale)]
-    growth = [cell for domain in GROWING for cell in _growth(pipeline, domain, scale)]
-    return {"cells": cells, "baseline": "without learning", "statistics": {"growth": growth}}
+class Online(Experiment):
+    name = "online"
+    summary = "A translator at work: each reference joins the memory after its sentence."
+
+    def measure(self, pipeline: Pipeline, budget: Budget) -> dict[str, Any]:
+        cells = [cell for domain in DOCUMENTS for cell in _day(pipeline, domain, budget)]
+        growth = [cell for domain in GROWING for cell in _growth(pipeline, domain, budget)]
+        return {"cells": cells, "baseline": "without learning", "statistics": {"growth": growth}}
+
+    def measured_parts(self, budget: Budget) -> list[Callable[[Pipeline], object]]:
+        return [
+            *(partial(_day, domain=domain, budget=budget) for domain in DOCUMENTS),
+            *(partial(_growth, domain=domain, budget=budget) for domain in GROWING),
+        ]
+
+    def also_reads(self, budget: Budget) -> list[Slice]:
+        return [
+            test_slice(GENERAL, budget),
+            *(memory_slice(domain, budget) for domain in GROWING),
+            *(test_slice(domain, budget) for domain in GROWING),
+        ]
+
+    def draw(self, section: Section) -> None:
+        """Quality over the document, and over the size of a memory."""
+        over_time: dict[str, dict[str, Curve]] = {}
+        for at in section.result["cells"]:
+            lines, references = section.texts(at)
+            size = max(1, len(lines) // WINDOWS)
+            starts = range(0, len(lines) - size + 1, size)
+            scores = [corpus_bleu(lines[i : i + size], references[i : i + size]) for i in starts]
+            curve = ([float(i + size) for i in starts], scores)
+            over_time.setdefault(at["column"], {})[at["row"]] = curve
+        growth: dict[str, Growth] = {}  # by domain
+        for at in section.statistics["growth"]:
+            place = at["column_coordinates"]
+            of_test = growth.setdefault(place["memory"], {}).setdefault(_kind(place), {})
+            of_test.setdefault(place["segments"], []).append(corpus_bleu(*section.texts(at)))
+        for domain, series in over_time.items():
+            title = f"Learning while translating, {domain}, {section.direction}"
+            figure = figures.lines(title, series, "sentence", "BLEU of the last part")
+            section.figures[f"online-{domain}"] = figure
+        signature = bleu_signature()
+        notes = (
+            "Segments; where several memories of a size were drawn: mean (lowest to highest) BLEU.",
+            f"BLEU: `{signature}`",
+        )
+        for domain, curves in growth.items():
+            title = f"Quality over memory size, {domain}, {section.direction}"
+            figure = figures.lines(title, _shown(curves), "segments", "BLEU", log_x=True)
+            section.figures[f"size-{domain}"] = figure
+            sizes = next(iter(curves.values()))
+            rows = [["test", *(f"{size:,}" if size else "base" for size in sizes)]]
+            rows += [[name, *map(_mean_and_range, curve.values())] for name, curve in curves.items()]
+            section.tables.append(TextTable(title, rows, notes))
+        section.data["online"] = {"over_time": over_time, "growth": growth, "signature": signature}
 
 
-def online_parts(scale: Scale) -> list[Callable[[Pipeline], object]]:
-    """What can be done side by side."""
-    return [
-        *(partial(_day, domain=domain, scale=scale) for domain in DOCUMENTS),
-        *(partial(_growth, domain=domain, scale=scale) for domain in GROWING),
-    ]
+def _kind(place: dict[str, Any]) -> str:
+    return GENERAL if place["test"] == GENERAL else "in-domain"
 
 
-def _day(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any]]:
-    document = test_slice(domain, scale).at_most(scale.online)
-    base = pipeline.translate(Engine(), document)
-    learning = _work(pipeline, document, pipeline.default_smoother())
-    return [
-        pipeline.cell("without learning", domain, document, base),
-        pipeline.cell("learning", domain, document, learning),
-    ]
+def _shown(curves: Growth) -> dict[str, Curve]:
+    """Means over the draws, and the base model's level; a logarithmic axis has no place for no segments."""
+    shown: dict[str, Curve] = {}
+    for name, curve in curves.items():
+        sizes = [float(size) for size in curve if size]
+        shown[name] = (sizes, [fmean(scores) for size, scores in curve.items() if size])
+        shown[f"{name}, base"] = ([sizes[0], sizes[-1]], [curve[0][0]] * 2)
+    return shown
 
 
-def _growth(pipeline: Pipeline, domain: str, scale: Scale) -> list[dict[str, Any]]:
+def _mean_and_range(scores: list[float]) -> str:
+    mean = f"{fmean(scores):.1f}"
+    return mean if len(scores) == 1 else f"{mean} ({min(scores):.1f}–{max(scores):.1f})"
+
+
+def _day(pipeline: Pipeline, domain: str, budget: Budget) -> list[dict[str, Any]]:
+    document = test_slice(domain, budget).at_most(budget.online)
+    column = Column(domain, document, {"test": domain, "memory": domain})
+    base, learning = pipeline.translate(Engine(), document), _work(pipeline, document)
+    translations = {"without learning": base, "learning": learning}
+    return [cell(pipeline, row, {"system": row}, column, path) for row, path in translations.items()]
+
+
+def _growth(pipeline: Pipeline, domain: str, budget: Budget) -> list[dict[str, Any]]:
     """Translations with memories of growing size, the first being none; "segments" says how many.
 
     Segments are spread evenly over the domain's: its first lines would be one chapter or one product. Small
     memories are drawn several times.
     """
-    test, general = test_slice(domain, scale), test_slice(GENERAL, scale)
-    whole, smoother = memory_slice(domain, scale), pipeline.default_smoother()
+    whole = memory_slice(domain, budget)
     available = len(pipeline.corpora.pairs(whole))
     cells = []
 
-    def translate(engine: Engine, row: str, test: Slice, size: int) -> None:
-        path = pipeline.translate(engine, test)
-        cells.append(pipeline.cell(row, domain, test, path) | {"segments": size})
+    def translate(engine: Engine, test: str, size: int) -> None:
+        at = {"test": test, "memory": domain, "segments": size}
+        column = Column(f"{test}, {size:,} of {domain}", test_slice(test, budget), at)
+        path = pipeline.translate(engine, column.test)
+        cells.append(
+            cell(pipeline, "KSTER, unfitted", {"system": "KSTER", "variant": "unfitted"}, column, path)
+        )
 
-    translate(Engine(), IN_DOMAIN, test, 0)
-    translate(Engine(), GENERAL, general, 0)
-    for size in [*(size for size in scale.sizes if size < available), available]:
-        draws = min(scale.draws, available // size) if size <= scale.drawn_up_to else 1
+    translate(Engine(), domain, 0)
+    translate(Engine(), GENERAL, 0)
+    for size in [*(size for size in budget.sizes if size < available), available]:
+        draws = min(budget.draws, available // size) if size <= budget.drawn_up_to else 1
         for draw in range(draws):
             memory = MemorySpec(domain, (whole.sample(size, available, draw, draws),))
-            engine = Engine(memory=memory, smoother=smoother)
-            translate(engine, IN_DOMAIN, test, size)
+            engine = Engine(memory=memory, smoother="carried")
+            translate(engine, domain, size)
             if draw == 0:
-                translate(engine, GENERAL, general, size)
+                translate(engine, GENERAL, size)
     return cells
 
 
-def _work(pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path) -> Path:
+def _work(pipeline: Pipeline, document: Slice) -> Path:
     """The document translated sentence by sentence with a memory that starts empty."""
     settings = {
-        "online": Engine(smoother=smoother).identity["smoother"],
+        "online": pipeline.identity(UNFITTED)["smoother"],
         "test": str(document),
         **pipeline.base_identity,
     }
     path = pipeline.out / "translations" / pipeline.direction / f"{digest(settings)}.json.gz"
 
     def make() -> None:
-        lines = _work_through(pipeline, document, smoother, digest(settings))
+        lines = _work_through(pipeline, document, digest(settings))
         write_json(path, {**settings, "lines": lines})
-        pipeline.say(f"worked through {document}, learning")
+        say(f"worked through {document}, learning")
 
     pipeline.once(path, make)
     return path
 
 
-def _work_through(
-    pipeline: Pipeline, document: Slice, smoother: SmootherSettings | Path, name: str
-) -> list[str]:
+def _work_through(pipeline: Pipeline, document: Slice, name: str) -> list[str]:
     """Resumable: what was translated so far is kept every few sentences."""
     begun = pipeline.cache / "online" / f"{name}.json"  # the translations so far
     lines: list[str] = read_json(begun) if begun.is_file() else []
     pairs = pipeline.corpora.pairs(document)
     directory = begun.with_suffix(".memory")
     shutil.rmtree(directory, ignore_errors=True)
-    translator, ready = pipeline.translator(Engine()), pipeline.smoother(smoother)
+    translator, ready = pipeline.translator(UNFITTED), pipeline.smoother(UNFITTED)
     with Memory.create(directory, pipeline.base) as memory:
         memory.import_pairs(Pair(*pair) for pair in pairs[: len(lines)])
         for source, target in pairs[len(lines) :]:
@@ -118,17 +185,9 @@ def _work_through(
                 try:
                     pipeline.clock.check()
                 except OutOfTime:
-                    pipeline.say(f"online {document}: {len(lines)} of {len(pairs)} sentences")
+                    say(f"online {document}: {len(lines)} of {len(pairs)} sentences")
                     raise
             lines.append(str(translator.translate([source], memory=memory, smoother=ready)[0]))
             memory.import_pairs([Pair(source, target)])
     shutil.rmtree(directory)
     return lines
-
-
-def online_reads(scale: Scale) -> list[Slice]:
-    return [
-        test_slice(GENERAL, scale),
-        *(memory_slice(domain, scale) for domain in GROWING),
-        *(test_slice(domain, scale) for domain in GROWING),
-    ]

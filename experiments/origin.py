@@ -1,30 +1,29 @@
-"""How a result was made, for who wants to make it again: the command, the machine, the versions."""
+"""How a result was made, so that it can be made again: the command, the machine, the versions."""
 
 from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from experiments.budget import FULL, Budget
+from kster.model import BaseModel
 from kster.version import __version__
-
-if TYPE_CHECKING:
-    from kster.model import BaseModel
 
 PACKAGES = ("torch", "transformers")
 
 
-def origin(name: str, model: BaseModel, scale: str, seed: int, unseen: Sequence[str]) -> dict[str, Any]:
+def origin(name: str, model: BaseModel, budget: Budget, seed: int) -> dict[str, Any]:
     """What a result says of its making; nothing of where files lie on this machine."""
     where = "/".join(Path(model.name).parts[-2:])
-    words = ["kster", "experiment", name, "--data", "DIR", "--model", where, "--out", "runs/experiments"]
-    words += [word for corpus in unseen for word in ("--unseen", corpus)]
-    words += ["--quick"] if scale == "quick" else []
+    words = ["python", "-m", "experiments", name, "--data", "DIR", "--model", where]
+    words += ["--out", "runs/experiments"]
+    words += [word for corpus in budget.unseen if corpus not in FULL.unseen for word in ("--unseen", corpus)]
+    words += [] if budget.name == FULL.name else ["--quick"]
     return {
         "command": shlex.join(words),
         "model": where,

@@ -9,8 +9,8 @@
 
 A stage's name is a digest of the settings that decide its result, so a changed setting is a new stage and a
 rerun finds the old ones. What the code itself does is not in it: begin a new `out` and cache after changing
-that. Of the text it has line numbers; `same_text` sees that the lines stay what they were. A kill leaves a
-stage either whole or absent. Fits and models are made when a translation needs them: with `out` alone, on
+that. Of the text it has line numbers; `text_checksums` sees that the lines stay what they were. A kill leaves
+a stage either whole or absent. Fits and models are made when a translation needs them: with `out` alone, on
 another machine, only what is missing is done. Each stage is made under a lock, so that several processes can
 share the work.
 """
@@ -20,27 +20,34 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.data import Corpora, Slice
-from experiments.engine import Engine, MemorySpec
-from experiments.stages import Clock, copy_directory, digest, locked, part_of, read_json, write_json
+from experiments.baselines import train_baseline
+from experiments.data import Corpora, Pairs, Slice
+from experiments.engine import Engine, Fit, MemorySpec, Training
+from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_json, write_json
 from kster.errors import KsterError
 from kster.formats import Pair
-from kster.memory import Memory
-from kster.model import BaseModel
-from kster.smoothing import SAFE_KNN, FitSettings, Smoother, SmootherSettings, fit, tune
+from kster.memory import Memory, Neighbours
+from kster.model import BaseModel, ForcedSentence
+from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, Smoothing, fit, tune
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
 from kster.smoothing.fitting.general import general_text
 from kster.smoothing.fitting.sweep import Trial
 from kster.smoothing.smoother import SETTINGS_FILE
 from kster.translation import Translator
+from kster.translation.explanation import smooth_forced
 
 IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
 KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
+
+
+def say(line: str) -> None:
+    """What is being done, for who watches."""
+    print(line, file=sys.stderr, flush=True)
 
 
 class Pipeline:
@@ -56,32 +63,36 @@ class Pipeline:
         made: Path | None = None,
         device: str = "auto",
         clock: Clock | None = None,
-        say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
     ) -> None:
         self.base = BaseModel.load(model, device=device)
         self.languages = languages_of(self.base)
         self.direction = "-".join(self.languages)
         self.corpora = Corpora(data, self.languages, made=made or cache / "data")
-        self.out, self.clock, self.say, self.device = out, clock or Clock(), say, device
+        self.out, self.clock, self.device = out, clock or Clock(), device
         self.cache = cache / f"{self.direction}-{self.base.fingerprint[:8]}"
         self._memory: tuple[list[str], Memory] | None = None
-        self._tuned_model: tuple[Path, BaseModel] | None = None
-        self._promised: dict[Path, Callable[[], None]] = {}
+        self._trained: tuple[Training, BaseModel] | None = None
 
     @property
     def base_identity(self) -> dict[str, str]:
         """Of the base model, what decides a result."""
         return {"fingerprint": self.base.fingerprint, "precision": str(self.base.dtype)}
 
-    def promise(self, directory: Path, make: Callable[[], None]) -> Path:
-        """A directory that `make` will write when something is read from it."""
-        self._promised[directory] = make
-        return directory
-
-    def _redeem(self, directory: Path) -> Path:
-        if not directory.is_dir():
-            self.once(directory, self._promised[directory])
-        return directory
+    def identity(self, engine: Engine) -> dict[str, Any]:
+        """What an engine's translations depend on, apart from the base model."""
+        smoother: Any = engine.smoother
+        if smoother == "carried":
+            smoother = self._carried or SAFE_KNN.to_json()
+        elif isinstance(smoother, SmootherSettings):
+            smoother = smoother.to_json()
+        elif smoother is not None:
+            smoother = f"fit {self._fit_name(smoother)}"
+        return {
+            "model": None if engine.model is None else engine.model.name,
+            "memory": None if engine.memory is None else engine.memory.identity,
+            "smoother": smoother,
+            "length_penalty": engine.length_penalty,
+        }
 
     def once(self, path: Path, make: Callable[[], None], *, wait: bool = True) -> None:
         """Make a stage's file or directory, unless it is there or another process makes it meanwhile.
@@ -115,7 +126,7 @@ class Pipeline:
             part.parent.mkdir(parents=True, exist_ok=True)
             Memory.create(part, self.base).close()
             write_json(progress, 0)
-        pairs = self.corpora.pairs(*spec.slices)
+        pairs = self.corpora.learnable_pairs(*spec.slices)
         with Memory.open(part, self.base) as memory:
             for first in range(read_json(progress), len(pairs), IMPORT_AT_ONCE):
                 self.clock.check()
@@ -123,7 +134,7 @@ class Pipeline:
                 # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
                 memory.import_pairs((Pair(source, target) for source, target in chunk), at_once=KEYS_AT_ONCE)
                 write_json(progress, first + len(chunk))
-                self.say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
+                say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
         part.rename(directory)
         progress.unlink()
 
@@ -134,43 +145,41 @@ class Pipeline:
 
     # Smoothers ---------------------------------------------------------------------------------------
 
-    def fit(self, spec: MemorySpec, settings: FitSettings, dev: Sequence[Slice]) -> Path:
-        """The directory a smoother fitted to a memory will be in; stopped by `dev`.
-
-        Like any fit it looks at the general text that ships, unless its settings say otherwise, and may start
-        from the smoother that the base model carries.
-        """
+    def _fit_name(self, wanted: Fit) -> str:
+        """Like any fit it looks at the general text that ships, unless its settings say otherwise, and may
+        start from the smoother that the base model carries."""
+        settings = wanted.settings
         identity = {
-            "memory": spec.identity,
+            "memory": wanted.memory.identity,
             "settings": settings.to_json(),
-            "dev": [str(slice) for slice in dev],
+            "dev": [str(slice) for slice in wanted.dev],
             "general": digest(general_text(*self.languages)) if settings.general_share else None,
-            "start": self._start_of(settings),
+            "start": self._carried if settings.start == "carried" else None,
         }
-        directory = self.cache / "fits" / f"{spec.name}-{digest(identity)}"
+        return f"{wanted.memory.name}-{digest(identity)}"
+
+    def fit(self, wanted: Fit) -> Path:
+        """The directory of the fitted smoother."""
+        directory = self.cache / "fits" / self._fit_name(wanted)
 
         def make() -> None:
-            memory = self.memory(spec)
-            self.say(f"fitting {directory.name}")
+            memory, spec = self.memory(wanted.memory), wanted.memory
+            say(f"fitting {directory.name}")
             part = part_of(directory)
             report = fit(
                 self.base,
                 memory,
-                settings,
-                self.corpora.fitting_pairs(*dev),
+                wanted.settings,
+                self.corpora.fitting_pairs(*wanted.dev),
                 caches=self.cache / "lookups" / digest(spec.identity),
                 directory=part,
             )
-            self.say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
+            say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
             write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
             part.rename(directory)
 
-        return self.promise(directory, make)
-
-    def _start_of(self, settings: FitSettings) -> str | None:
-        """Tells one carried smoother from another."""
-        carried = self.default_smoother() if settings.start == "carried" else None
-        return carried.name if isinstance(carried, Path) else None
+        self.once(directory, make)
+        return directory
 
     def tuning(self, spec: MemorySpec, ks: tuple[int, ...], dev: Sequence[Slice]) -> list[Trial]:
         """kNN-MT as published, on a grid: every trial with its likelihood on `dev`."""
@@ -180,28 +189,43 @@ class Pipeline:
 
         def make() -> None:
             memory, pairs = self.memory(spec), self.corpora.fitting_pairs(*dev)
-            self.say(f"sweeping kNN-MT's grid on {spec.name}")
+            say(f"sweeping kNN-MT's grid on {spec.name}")
             report = tune(self.base, memory, pairs, ks=ks, exact_match=None, save=False)
             write_json(path, [[t.k, t.bandwidth, t.mixing_weight, t.nll] for t in report.trials])
 
         self.once(path, make)
         return [Trial(*row) for row in read_json(path)]
 
-    def default_smoother(self) -> SmootherSettings | Path:
-        """What a memory nobody has fitted uses: the base model's own smoother, if it carries one."""
-        carried = model_directory(self.base) / SMOOTHER_DIRECTORY
-        if not (carried / SETTINGS_FILE).is_file():
-            return SAFE_KNN
+    @cached_property
+    def _carried(self) -> str | None:
+        """A name for the smoother that the base model carries, by its content; None if it carries none."""
+        settings = model_directory(self.base) / SMOOTHER_DIRECTORY / SETTINGS_FILE
         # The settings name the weights by their content.
-        name = digest((carried / SETTINGS_FILE).read_text(encoding="utf-8"))
-        directory = self.cache / "fits" / f"default-{name}"
-        return self.promise(directory, lambda: copy_directory(carried, directory))
+        return f"carried {digest(settings.read_text(encoding='utf-8'))}" if settings.is_file() else None
 
-    def smoother(self, smoother: SmootherSettings | Path) -> Smoother:
+    def smoother(self, engine: Engine) -> Smoother:
         """Ready for use on the model's device."""
-        if isinstance(smoother, Path):
-            return Smoother.load(self._redeem(smoother), dimension=self.base.dimension).to(self.base.device)
-        return Smoother(smoother).eval().to(self.base.device)
+        wanted = engine.smoother
+        assert wanted is not None
+        if wanted == "carried":
+            directory = model_directory(self.base) / SMOOTHER_DIRECTORY if self._carried else None
+        else:
+            directory = self.fit(wanted) if isinstance(wanted, Fit) else None
+        if directory is not None:
+            return Smoother.load(directory, dimension=self.base.dimension).to(self.base.device)
+        settings = wanted if isinstance(wanted, SmootherSettings) else SAFE_KNN
+        return Smoother(settings).eval().to(self.base.device)
+
+    def smoothed(
+        self, engine: Engine, pairs: Pairs
+    ) -> Iterator[tuple[ForcedSentence, Neighbours, Smoothing]]:
+        """Force the decoder along each translation and look every state up."""
+        assert engine.memory is not None
+        smoother = self.smoother(engine)
+        memory = self.memory(engine.memory)
+        for forced in self.base.force_decode(pairs):
+            neighbours, smoothing, _ = smooth_forced(self.base, forced, memory, smoother)
+            yield forced, neighbours, smoothing
 
     # Translations ------------------------------------------------------------------------------------
 
@@ -213,14 +237,27 @@ class Pipeline:
         """
         if engine.model is None:
             return Translator(self.base, split_sentences=False, keep_codes=False)
-        if self._tuned_model is None or self._tuned_model[0] != engine.model:
-            model = BaseModel.load(self._redeem(engine.model), device=self.device)
-            self._tuned_model = (engine.model, model)
-        return Translator(self._tuned_model[1], split_sentences=False, keep_codes=False)
+        if self._trained is None or self._trained[0] != engine.model:
+            model = BaseModel.load(self._train(engine.model), device=self.device)
+            self._trained = (engine.model, model)
+        return Translator(self._trained[1], split_sentences=False, keep_codes=False)
+
+    def _train(self, wanted: Training) -> Path:
+        """The directory of the trained model."""
+        output = self.cache / "models" / wanted.name
+
+        def make() -> None:
+            say(f"training on {wanted.memory.name}, {wanted.epochs} epochs")
+            if not train_baseline(wanted, self.base, self.corpora, self.cache, output, self.clock.left):
+                raise OutOfTime
+            shutil.rmtree(output / "checkpoints", ignore_errors=True)  # several times the model's size
+
+        self.once(output / "model", make)
+        return output / "model"
 
     def translate(self, engine: Engine, test: Slice, *, wait: bool = True) -> Path:
         """The file with the translations of a test set; not yet there where another process is at it."""
-        settings = {"engine": engine.identity, "test": str(test), **self.base_identity}
+        settings = {"engine": self.identity(engine), "test": str(test), **self.base_identity}
         path = self.out / "translations" / self.direction / f"{digest(settings)}.json.gz"
 
         def make() -> None:
@@ -229,7 +266,7 @@ class Pipeline:
             sources = [source for source, _ in self.corpora.pairs(test)]
             lines = self.translating(engine)(sources)
             seconds = round(time.monotonic() - began, 2)
-            self.say(f"translated {test} in {seconds} s: {engine}")
+            say(f"translated {test} in {seconds} s: {engine}")
             write_json(path, {**settings, "seconds": seconds, "lines": lines})
 
         self.once(path, make, wait=wait)
@@ -242,19 +279,10 @@ class Pipeline:
         """
         if engine.model is not None:
             self.translator(engine)
-        if isinstance(engine.smoother, Path):
-            self._redeem(engine.smoother)
+        if isinstance(engine.smoother, Fit):
+            self.fit(engine.smoother)
         if engine.memory is not None:
             self.memory(engine.memory)
-
-    def cell(self, row: str, column: str, test: Slice, path: Path) -> dict[str, Any]:
-        """One translated test set, as the report finds it."""
-        return {
-            "row": row,
-            "column": column,
-            "test": asdict(test),
-            "translation": path.relative_to(self.out).as_posix(),
-        }
 
     def measured(self, kind: str, identity: Any, measure: Callable[[], Any]) -> Any:
         """Any other result that JSON can hold, made once and kept among the small results."""
@@ -262,7 +290,7 @@ class Pipeline:
         path = self.out / "statistics" / self.direction / f"{kind}-{digest(settings)}.json.gz"
 
         def make() -> None:
-            self.say(f"measuring {kind}")
+            say(f"measuring {kind}")
             write_json(path, measure())
 
         self.once(path, make)
@@ -278,7 +306,8 @@ class Pipeline:
         """What to tell a translator, so that it translates or scores as the engine does."""
         if engine.memory is None or engine.smoother is None:
             return {"method": "base"}
-        return {"memory": self.memory(engine.memory), "smoother": self.smoother(engine.smoother)}
+        smoother = self.smoother(engine)  # first: a fit opens a memory of its own
+        return {"memory": self.memory(engine.memory), "smoother": smoother}
 
 
 def languages_of(model: BaseModel) -> tuple[str, str]:

@@ -1,18 +1,47 @@
-"""From translations to scores: BLEU and chrF with significance, and the averages of a table."""
+"""From translations to scores: sacreBLEU's BLEU and chrF with significance, and the averages of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from experiments.data import Corpora, Slice
-from experiments.paper import PAPER, paper_value
 from experiments.stages import read_json
 from kster.errors import KsterError
 
 RESAMPLES = 1_000  # of the paired bootstrap
+
+Numbers = dict[str, dict[str, float]]  # row → column → BLEU, as the paper has it
+Curve = tuple[list[float], list[float]]  # xs, ys
+
+
+def require_sacrebleu() -> None:
+    """A run needs it, too: settings are chosen by BLEU on development text."""
+    try:
+        import sacrebleu  # noqa: F401
+    except ImportError as error:
+        raise KsterError(
+            f"sacreBLEU cannot be imported ({error}): experiments choose settings by its BLEU. Install it; "
+            "where there is no network, bring it along: `pip install --target DIR sacrebleu` elsewhere, and "
+            "PYTHONPATH=DIR"
+        ) from None
+
+
+def corpus_bleu(lines: Sequence[str], references: Sequence[str]) -> float:
+    """sacreBLEU with its defaults, from 0 to 100."""
+    from sacrebleu.metrics import BLEU
+
+    return float(BLEU().corpus_score(list(lines), [list(references)]).score)
+
+
+def bleu_signature() -> str:
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU()
+    metric.corpus_score(["a"], [["a"]])  # it signs only what it has scored
+    return str(metric.get_signature())
 
 
 @dataclass(slots=True)
@@ -34,11 +63,11 @@ class Score:
 
 @dataclass(slots=True)
 class ScoredTable:
-    """A table of the paper, filled in."""
+    """A table, filled in. rows, columns: each name's coordinates (`systems.Coordinates`), in order."""
 
     baseline: str
-    rows: list[str] = field(default_factory=list)
-    columns: list[str] = field(default_factory=list)
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
     cells: dict[str, dict[str, Score]] = field(default_factory=dict)  # row → column → score
     signatures: dict[str, str] = field(default_factory=dict)
     sentences: dict[str, int] = field(default_factory=dict)  # by column
@@ -47,26 +76,36 @@ class ScoredTable:
         score = self.cells.get(row, {}).get(column)
         return None if score is None else score.bleu
 
+    def over_rows(self, coordinate: str, column: str) -> dict[str, Curve]:
+        """BLEU in one column over a coordinate of the rows that has numbers, a curve for each system."""
+        curves: dict[str, Curve] = {}
+        for row, at in self.rows.items():
+            value = self.bleu(row, column)
+            if isinstance(at.get(coordinate), int | float) and value is not None:
+                system = ", ".join(filter(None, (at["system"], at.get("variant"))))
+                xs, ys = curves.setdefault(system, ([], []))
+                xs.append(float(at[coordinate]))
+                ys.append(value)
+        return curves
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def score_cells(result: dict[str, Any], data: Path, out: Path) -> ScoredTable:
+def score_cells(result: dict[str, Any], corpora: Corpora, out: Path, paper: Numbers) -> ScoredTable:
     """Score every cell of a run; the paper's figures go beside ours, its own columns at the end."""
-    direction = tuple(result["direction"].split("-"))
-    corpora = Corpora(data, (direction[0], direction[1]))
     table = ScoredTable(result["baseline"] or "")
     by_column: dict[str, dict[str, Path]] = {}
     tests: dict[str, Slice] = {}
     for cell in result["cells"]:
         by_column.setdefault(cell["column"], {})[cell["row"]] = out / cell["translation"]
         tests[cell["column"]] = Slice(**cell["test"])
-        if cell["row"] not in table.rows:
-            table.rows.append(cell["row"])
+        table.rows[cell["row"]] = cell["row_coordinates"]
+        table.columns[cell["column"]] = cell["column_coordinates"]
     for column, files in by_column.items():
         _score_column(table, column, files, corpora.pairs(tests[column]))
     _add_averages(table, result["averages"])
-    _add_paper(table, result["experiment"], result["direction"])
+    _add_paper(table, paper)
     return table
 
 
@@ -80,7 +119,6 @@ def _score_column(
         lines[row] = translated(files[row])
     report = evaluate(lines, [target for _, target in pairs], resamples=RESAMPLES)
     compared = report.baseline == table.baseline
-    table.columns.append(column)
     table.sentences[column] = len(pairs)
     table.signatures |= report.signatures
     for system in report.systems:
@@ -88,19 +126,6 @@ def _score_column(
         table.cells.setdefault(system.name, {})[column] = Score(
             bleu.score, bleu.confidence, bleu.p_value if compared else None, chrf.score
         )
-
-
-def bleu_scorer() -> tuple[Callable[[list[str], list[str]], float], str]:
-    """sacreBLEU of some translations and their references, for many of them; and its signature."""
-    from sacrebleu.metrics import BLEU
-
-    metric = BLEU()
-
-    def score(lines: list[str], references: list[str]) -> float:
-        return float(metric.corpus_score(lines, [references]).score)
-
-    score(["a"], ["a"])  # it signs only what it has scored
-    return score, str(metric.get_signature())
 
 
 def translated(path: Path) -> list[str]:
@@ -112,7 +137,7 @@ def translated(path: Path) -> list[str]:
 
 def _add_averages(table: ScoredTable, averages: dict[str, list[str]]) -> None:
     """They come first: a wide table shows them without being moved."""
-    table.columns[:0] = averages
+    table.columns = {name: {"average of": columns} for name, columns in averages.items()} | table.columns
     for name, columns in averages.items():
         for row in table.rows:
             values = [table.bleu(row, column) for column in columns]
@@ -121,16 +146,9 @@ def _add_averages(table: ScoredTable, averages: dict[str, list[str]]) -> None:
                 table.cells[row][name] = Score(sum(known) / len(known))
 
 
-def _add_paper(table: ScoredTable, experiment: str, direction: str) -> None:
-    numbers = PAPER.get(experiment, {}).get(direction, {})
-    for row in numbers:  # a row of the paper that we do not have still shows
-        if row not in table.rows:
-            table.rows.append(row)
-    for columns in numbers.values():
-        table.columns += [column for column in columns if column not in table.columns]
-    for row in table.rows:
-        for column in table.columns:
-            value = paper_value(experiment, direction, row, column)
-            if value is not None:
-                cells = table.cells.setdefault(row, {})
-                cells.setdefault(column, Score(None)).paper = value
+def _add_paper(table: ScoredTable, numbers: Numbers) -> None:
+    for row, columns in numbers.items():  # a row or column of the paper that we do not have still shows
+        table.rows.setdefault(row, {"system": row})
+        for column, value in columns.items():
+            table.columns.setdefault(column, {"test": column})
+            table.cells.setdefault(row, {}).setdefault(column, Score(None)).paper = value

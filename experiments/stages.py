@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
 import time
 import zlib
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
+from kster.files import atomic_text
 
 
 class OutOfTime(Exception):
@@ -65,26 +65,15 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def part_of(path: Path) -> Path:
-    """Where a file or directory is written before it takes its place; each process has its own."""
+    """Where a directory is written before it takes its place; each process has its own."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
-
-
-def copy_directory(source: Path, destination: Path) -> None:
-    """Across file systems, too; the destination appears whole."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    part = part_of(destination)
-    shutil.copytree(source, part)
-    part.rename(destination)
 
 
 def write_json(path: Path, data: Any) -> None:
     """Whole or not at all; a name in .gz is compressed, always to the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    packed = path.suffix == ".gz"
-    content = json.dumps(data, ensure_ascii=False, indent=None if packed else 2).encode() + b"\n"
-    part = part_of(path)
-    part.write_bytes(gzip.compress(content, mtime=0) if packed else content)
-    part.replace(path)
+    with atomic_text(path) as file:
+        file.write(json.dumps(data, ensure_ascii=False, indent=None if path.suffix == ".gz" else 2) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -2,177 +2,191 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from experiments import knn
-from experiments.baselines import train_baseline
-from experiments.bleu import corpus_bleu
-from experiments.calibration import GENERAL_WEIGHT, calibrated
+from experiments import knn_tuning
+from experiments.budget import Budget
 from experiments.data import Slice
-from experiments.engine import LENGTH_PENALTY, Engine, MemorySpec
-from experiments.pipeline import Pipeline
-from experiments.scale import Scale
+from experiments.domains import Setting
+from experiments.engine import LENGTH_PENALTY, Engine, Fit, Training
+from experiments.pipeline import Pipeline, say
+from experiments.scoring import corpus_bleu
 from experiments.stages import digest, read_json, write_json
 from kster.smoothing import FitSettings, SmootherSettings
-from kster.smoothing.fitting.sweep import Trial
 
-Kind = Literal["base", "finetuned", "joint", "knn", "fixed", "kster"]
+Coordinates = dict[str, Any]
+"""Where a cell stands among all results. Of its system: system, variant, noise, k, seed, bandwidth,
+mixing_weight, length_penalty. Of its test: test, memory, share. As far as they say anything in a table."""
+
+SIGNS = {"bandwidth": "σ", "mixing_weight": "λ", "length_penalty": "α"}
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+@dataclass(frozen=True, kw_only=True)
+class System(ABC):
     """One row of a table.
 
-    k: of kNN-MT, if it may not choose. fixed: kNN-MT with nothing left to choose.
-    fit: settings of KSTER to choose from by BLEU on dev.
-    from_knn: these begin with the kernel, k, σ and λ of tuned kNN-MT.
-    calibrate: the chosen fit is moved to where it has the highest BLEU on dev and on general text.
+    coordinates: at least "system"; they make the row's name.
     length_penalties: of beam search, to choose from by BLEU on dev when all else has been chosen with each.
     """
 
-    name: str
-    kind: Kind
+    coordinates: Coordinates = field(default_factory=dict)
+    length_penalties: tuple[float, ...] = (LENGTH_PENALTY,)
+    lines_of_work = 2_000  # that could be translated in the time which learning takes, roughly
+
+    @property
+    def name(self) -> str:
+        given = dict(self.coordinates)
+        name, variant, noise = (given.pop(key, "") for key in ("system", "variant", "noise"))
+        settings = "".join(f" {SIGNS.get(key, key)}={value}" for key, value in given.items())
+        return name + (f", {variant}" if variant else "") + settings + (f" + {noise}" if noise else "")
+
+    def at(self, **coordinates: Any) -> System:
+        """The same system at further coordinates."""
+        return replace(self, coordinates=self.coordinates | coordinates)
+
+    def engine(self, pipeline: Pipeline, setting: Setting, budget: Budget) -> Engine:
+        """The engine in a setting: chosen, where there is a choice."""
+        dev = tuple(slice.at_most(budget.dev) for slice in setting.dev)
+        setting = replace(setting, dev=dev)
+        engines = [self.learned(pipeline, setting, budget, penalty) for penalty in self.length_penalties]
+        engine = choose(pipeline, engines, dev, budget)
+        if engine.memory is None or setting.searched is None:
+            return engine
+        return replace(engine, memory=setting.searched)
+
+    @abstractmethod
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        """The best engine with this length penalty."""
+
+
+class Base(System):
+    """The base model alone."""
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        return Engine(length_penalty=penalty)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained(System):
+    """The base model trained on the memory's text; joint: on all domains at once, for longer."""
+
+    joint: bool = False
+    lines_of_work = 30_000
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        lengths = budget.joint_epochs if self.joint else budget.epochs
+        most = budget.most_joint_steps if self.joint else budget.most_steps
+        trainings = [
+            Training(setting.memory, setting.dev, epochs, budget.batch_tokens, budget.least_steps, most)
+            for epochs in lengths
+        ]
+        engines = [Engine(model=training, length_penalty=penalty) for training in trainings]
+        return choose(pipeline, engines, setting.dev, budget)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knn(System):
+    """kNN-MT as published, tuned; with this k, if it may not choose. fixed: nothing is left to choose."""
+
     k: int | None = None
     fixed: SmootherSettings | None = None
-    fit: tuple[FitSettings, ...] = ()
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        settings = self.fixed or self.tuned(pipeline, setting, budget, penalty)
+        return Engine(memory=setting.memory, smoother=settings, length_penalty=penalty)
+
+    def tuned(
+        self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float = LENGTH_PENALTY
+    ) -> SmootherSettings:
+        def best_of(candidates: list[SmootherSettings]) -> SmootherSettings:
+            engines = [Engine(None, setting.memory, one, penalty) for one in dict.fromkeys(candidates)]
+            chosen = choose(pipeline, engines, setting.dev, budget).smoother
+            assert isinstance(chosen, SmootherSettings)
+            return chosen
+
+        def sweep(ks: tuple[int, ...]) -> list[knn_tuning.Trial]:
+            return pipeline.tuning(setting.memory, ks, setting.dev)
+
+        if self.k is None:
+            return knn_tuning.tuned(sweep, best_of, budget)
+        return knn_tuning.tuned_with(self.k, sweep, best_of, budget)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kster(System):
+    """A fit. from_knn: it begins with the kernel, k, σ and λ of tuned kNN-MT."""
+
+    fit: FitSettings
     from_knn: bool = False
-    calibrate: bool = False
-    length_penalties: tuple[float, ...] = (LENGTH_PENALTY,)
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        settings = self.fit
+        if self.from_knn:
+            knn = Knn().tuned(pipeline, setting, budget)
+            settings = replace(
+                settings,
+                kernel=knn.kernel,
+                k=knn.k,
+                bandwidth=knn.bandwidth,
+                mixing_weight=knn.mixing_weight,
+            )
+        fit = Fit(setting.memory, settings, setting.dev)
+        return Engine(memory=setting.memory, smoother=fit, length_penalty=penalty)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a system may use: a memory (or its text, to train on), and dev sets, whose mean BLEU decides.
+# The usual rows ----------------------------------------------------------------------------------------
 
-    searched: a memory that takes the place of the other one when everything has been learned and chosen.
-    general: further dev sets, of general text, which count for less when a fit is calibrated: it learned
-    from such text, too.
-    """
-
-    memory: MemorySpec
-    dev: tuple[Slice, ...]
-    searched: MemorySpec | None = None
-    general: tuple[Slice, ...] = ()
+BASE: System = Base(coordinates={"system": "Base"})
+FINE_TUNING: System = Trained(coordinates={"system": "Finetuning"})
+JOINT_TRAINING: System = Trained(coordinates={"system": "Joint-training"}, joint=True)
+KNN: System = Knn(coordinates={"system": "kNN-MT"})
 
 
-def engine_of(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> Engine:
-    """The engine for a system in a setting: trained, fitted and chosen if need be."""
-    engines = [_learned(pipeline, system, setting, scale, penalty) for penalty in system.length_penalties]
-    engine = choose(pipeline, engines, setting.dev, scale)
-    if engine.memory is None or setting.searched is None:
-        return engine
-    return replace(engine, memory=setting.searched)
+def kster(budget: Budget, variant: str = "", *, from_knn: bool = False, **changes: Any) -> System:
+    """KSTER with changes to the settings of its fit."""
+    coordinates = {"system": "KSTER"} | ({"variant": variant} if variant else {})
+    return Kster(coordinates=coordinates, fit=FitSettings(**(budget.fit | changes)), from_knn=from_knn)
 
 
-def _learned(pipeline: Pipeline, system: System, setting: Setting, scale: Scale, penalty: float) -> Engine:
-    memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
-    engine = partial(Engine, length_penalty=penalty)
-    if system.kind == "base":
-        return engine()
-    if system.kind == "fixed":
-        return engine(memory=memory, smoother=system.fixed)
-    if system.kind in ("finetuned", "joint"):
-        training = scale if system.kind == "finetuned" else scale.for_joint_training
-        trained = [train_baseline(pipeline, memory, dev, epochs, training) for epochs in training.epochs]
-        return choose(pipeline, [engine(model=model) for model in trained], dev, scale)
-    if system.kind == "knn":
-        return engine(memory=memory, smoother=tune_knn(pipeline, system, setting, scale, penalty))
-    start = _start_from_knn(pipeline, system, setting, scale) if system.from_knn else {}
-    fits = [pipeline.fit(memory, replace(settings, **start), dev) for settings in system.fit]
-
-    def best_of(smoothers: list[Path], general: tuple[Slice, ...] = ()) -> Path:
-        engines = [engine(memory=memory, smoother=path) for path in smoothers]
-        chosen = choose(pipeline, engines, dev, scale, general).smoother
-        assert isinstance(chosen, Path)
-        return chosen
-
-    best = best_of(fits)
-    if system.calibrate:
-        best = calibrated(pipeline, best, partial(best_of, general=setting.general), scale.climbs)
-    return engine(memory=memory, smoother=best)
+def kster_with_learned_distance(budget: Budget, **changes: Any) -> System:
+    return kster(budget, "learned distance", metric=128, **changes)
 
 
-def tune_knn(
-    pipeline: Pipeline, system: System, setting: Setting, scale: Scale, penalty: float = LENGTH_PENALTY
-) -> SmootherSettings:
-    memory, dev = setting.memory, tuple(slice.at_most(scale.dev) for slice in setting.dev)
-
-    def best_of(settings: list[SmootherSettings]) -> SmootherSettings:
-        engines = [Engine(None, memory, one, penalty) for one in dict.fromkeys(settings)]
-        chosen = choose(pipeline, engines, dev, scale).smoother
-        assert isinstance(chosen, SmootherSettings)
-        return chosen
-
-    def sweep(ks: tuple[int, ...]) -> list[Trial]:
-        return pipeline.tuning(memory, ks, dev)
-
-    if system.k is None:
-        return knn.tuned(sweep, best_of, scale)
-    return knn.tuned_with(system.k, sweep, best_of, scale)
+def kster_as_published(budget: Budget, variant: str = "paper's recipe", **changes: Any) -> System:
+    fit = FitSettings.paper(**(budget.fit | changes))
+    return Kster(coordinates={"system": "KSTER", "variant": variant}, fit=fit)
 
 
-def _start_from_knn(pipeline: Pipeline, system: System, setting: Setting, scale: Scale) -> dict[str, Any]:
-    best = tune_knn(pipeline, system, setting, scale)
-    return {
-        "kernel": best.kernel,
-        "k": best.k,
-        "bandwidth": best.bandwidth,
-        "mixing_weight": best.mixing_weight,
-    }
+# Choosing ----------------------------------------------------------------------------------------------
 
 
-def choose(
-    pipeline: Pipeline,
-    engines: list[Engine],
-    dev: Sequence[Slice],
-    scale: Scale,
-    general: Sequence[Slice] = (),
-) -> Engine:
-    """The engine with the highest BLEU on the beginnings of the dev sets, on average; among equals the first.
-
-    general: dev sets that count for less, see GENERAL_WEIGHT.
-    """
+def choose(pipeline: Pipeline, engines: list[Engine], dev: Sequence[Slice], budget: Budget) -> Engine:
+    """The engine with the highest BLEU on the beginnings of the dev sets, on average; among equals the
+    first."""
     if len(engines) == 1:
         return engines[0]
-    sets = [slice.at_most(scale.dev_decoded) for slice in dev]
-    others = [slice.at_most(scale.dev_decoded) for slice in general]
-    identity: dict[str, Any] = {"engines": [engine.identity for engine in engines], "dev": [*map(str, sets)]}
-    if others:
-        identity["general"] = [GENERAL_WEIGHT, *map(str, others)]
-    path = pipeline.out / "choices" / pipeline.direction / f"{digest(identity)}.json"
-    chosen = _chosen_before(path, pipeline)
-    if chosen is None:
+    sets = [slice.at_most(budget.dev_decoded) for slice in dev]
+    identities = [pipeline.identity(engine) for engine in engines]
+    name = digest({"engines": identities, "dev": [*map(str, sets)], **pipeline.base_identity})
+    path = pipeline.out / "choices" / pipeline.direction / f"{name}.json"
+    if not path.is_file():
         # Other processes may have the same choice to make: what they are at is left to them, for now.
-        for engine, slice in product(engines, (*sets, *others)):
+        for engine, slice in product(engines, sets):
             pipeline.translate(engine, slice, wait=False)
-        candidates: list[dict[str, Any]] = []
-        for engine in engines:
-            bleu = {str(slice): _bleu(pipeline, engine, slice) for slice in (*sets, *others)}
-            score = _mean(bleu, sets) + (GENERAL_WEIGHT * _mean(bleu, others) if others else 0.0)
-            candidates.append({"engine": engine.identity, "bleu": bleu, "score": score})
-        chosen = max(range(len(engines)), key=lambda i: candidates[i]["score"])
-        fingerprint = pipeline.base.fingerprint
-        write_json(path, {"chosen": chosen, "fingerprint": fingerprint, "candidates": candidates})
-        best = _mean(candidates[chosen]["bleu"], sets)
-        pipeline.say(f"chose {chosen + 1} of {len(engines)}: {best:.2f} BLEU on dev")
-    return engines[chosen]
-
-
-def _mean(bleu: dict[str, float], sets: Sequence[Slice]) -> float:
-    return sum(bleu[str(slice)] for slice in sets) / len(sets)
-
-
-def _chosen_before(path: Path, pipeline: Pipeline) -> int | None:
-    """The choice, if it was made, and with the same base model: the file's name does not say with which."""
-    known = read_json(path) if path.is_file() else None
-    if known is None or known.get("fingerprint", pipeline.base.fingerprint) != pipeline.base.fingerprint:
-        return None
-    return int(known["chosen"])
+        scores = [[_bleu(pipeline, engine, slice) for slice in sets] for engine in engines]
+        means = [sum(of_sets) / len(sets) for of_sets in scores]
+        best = means.index(max(means))
+        candidates = [
+            {"engine": identity, "bleu": dict(zip(map(str, sets), of_sets, strict=True)), "score": mean}
+            for identity, of_sets, mean in zip(identities, scores, means, strict=True)
+        ]
+        write_json(path, {"chosen": best, "candidates": candidates})
+        say(f"chose {best + 1} of {len(engines)}: {means[best]:.2f} BLEU on dev")
+    return engines[int(read_json(path)["chosen"])]
 
 
 def _bleu(pipeline: Pipeline, engine: Engine, dev: Slice) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import threading
 import time
 import traceback
@@ -17,16 +16,14 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING
 
+import torch
+
+from experiments.catalogue import EXPERIMENTS
+from experiments.pipeline import Pipeline, say
+from experiments.request import Request
 from experiments.stages import Clock, OutOfTime
 from kster.errors import KsterError
-
-if TYPE_CHECKING:
-    from experiments.command import Request
-    from experiments.pipeline import Pipeline
-
-NOT_FINISHED = 75  # the shell's "temporary failure, try again": the same command continues
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +81,15 @@ class _Worker:
     def do(self, share: Share) -> bool:
         """False when the time is over. What finds no room on the GPU beside the other processes is left to
         the run itself, which makes whatever is missing when they have ended."""
-        import torch
-
-        from experiments.run import parts
-
-        began, request = time.monotonic(), self.request
+        began = time.monotonic()
         try:
             self.clock.check()
             pipeline = self.pipeline(share.model)
-            part = parts(share.name, request.scale, tuple(request.unseen))[share.part]
-            part.do(pipeline)
+            EXPERIMENTS[share.name].parts(self.request.budget)[share.part].do(pipeline)
         except OutOfTime:
             return False
         except torch.OutOfMemoryError:
-            _say(f"-- {share} with {share.model}: no room on the GPU, left to the end")
+            say(f"-- {share} with {share.model}: no room on the GPU, left to the end")
             return True
         except Exception as error:
             if not isinstance(error, KsterError):
@@ -105,7 +97,7 @@ class _Worker:
             raise KsterError(str(error) or type(error).__name__) from None  # any other might not travel
         finally:
             self.tidy_up()
-        _say(f"-- {share} of {pipeline.direction}: {time.monotonic() - began:.0f} s")
+        say(f"-- {share} of {pipeline.direction}: {time.monotonic() - began:.0f} s")
         return True
 
     def pipeline(self, model: str) -> Pipeline:
@@ -115,17 +107,11 @@ class _Worker:
 
     def tidy_up(self) -> None:
         """What this share has left on the GPU is the next one's room, or another process's."""
-        import torch
-
         for pipeline in self.pipelines.values():
             pipeline.close()
         gc.collect()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 _worker: _Worker | None = None  # of this process

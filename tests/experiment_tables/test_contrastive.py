@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from experiments import embeddings
-from experiments.blocks import DOMAINS
+from experiments.budget import FULL, QUICK, Budget
 from experiments.contrastive import (
     Contrast,
     build_contrasts,
@@ -21,8 +21,8 @@ from experiments.contrastive import (
     select,
 )
 from experiments.data import Corpora
-from experiments.scale import FULL, QUICK, Scale
-from experiments.thesaurus import Thesaurus
+from experiments.domains import DOMAINS
+from experiments.lexicon import Thesaurus
 
 from kster.errors import KsterError
 
@@ -105,14 +105,16 @@ def test_other_files_are_refused(tmp_path: Path, content: object, message: str) 
         read_contrawsd(path)
 
 
-def test_another_contrawsd_is_not_taken_for_the_one_before(data: Path, tmp_path: Path, scale: Scale) -> None:
+def test_another_contrawsd_is_not_taken_for_the_one_before(
+    data: Path, tmp_path: Path, budget: Budget
+) -> None:
     own = Path(shutil.copytree(data, tmp_path / "data"))
     given = own / "wsd" / "contrawsd.en-de.json"
     corpora = Corpora(own, ("en", "de"), made=tmp_path / "made")
 
     def chosen() -> str:
-        prepare(corpora, scale)
-        return str(read_selected(corpora, scale))
+        prepare(corpora, budget)
+        return str(read_selected(corpora, budget))
 
     before = chosen()
     assert chosen() == before
@@ -127,46 +129,45 @@ def test_another_contrawsd_is_not_taken_for_the_one_before(data: Path, tmp_path:
     assert "ambiguous words of the corpora" in chosen()
 
 
-def packed_at(data: Path, place: Path, count: int, *, of_before: bool = False) -> Corpora:
+def packed_at(data: Path, place: Path, count: int) -> Corpora:
     """The chosen examples beside the text that a pack has: not all that new ones would be made of."""
     own = Path(shutil.copytree(data, place))
     (own / "wsd" / "contrawsd.en-de.json").unlink()
     shutil.rmtree(own / "europarl")
     domains = {name: [asdict(Contrast(f"{i}", "r", ("c",))) for i in range(count)] for name in DOMAINS}
-    facts = {"origin": "3 ambiguous words of the corpora", "pool": count, "embeddings": ""}
-    facts |= {} if of_before else {"contrasts": count}
-    (own / "wsd" / "selected.en-de.json").write_text(json.dumps(facts | {"domains": domains}))
+    facts = {"origin": "3 ambiguous words of the corpora", "embeddings": ""}
+    counts = {"pool": count, "contrasts": count}
+    (own / "wsd" / "selected.en-de.json").write_text(json.dumps({**facts, **counts, "domains": domains}))
     return Corpora(own, ("en", "de"), made=place / "made")
 
 
-@pytest.mark.parametrize("of_before", [False, True])
-@pytest.mark.parametrize("scale", [FULL, QUICK], ids=["full", "quick"])
+@pytest.mark.parametrize("budget", [FULL, QUICK], ids=["full", "quick"])
 def test_examples_packed_at_a_smaller_scale_are_not_taken_for_all(
-    scale: Scale, of_before: bool, data: Path, tmp_path: Path
+    budget: Budget, data: Path, tmp_path: Path
 ) -> None:
-    few = packed_at(data, tmp_path / "few", scale.contrasts - 1, of_before=of_before)
+    few = packed_at(data, tmp_path / "few", budget.contrasts - 1)
     with pytest.raises(
         KsterError, match=r"selected\.en-de\.json: too few .*cannot be chosen anew: .*europarl"
     ):
-        prepare(few, scale)
-    for count in (scale.contrasts, scale.contrasts + 5):
-        enough = packed_at(data, tmp_path / str(count), count, of_before=of_before)
-        prepare(enough, scale)
-        chosen = read_selected(enough, scale)["domains"]
-        assert [c.source for c in chosen["law"]] == [str(i) for i in range(scale.contrasts)]
+        prepare(few, budget)
+    for count in (budget.contrasts, budget.contrasts + 5):
+        enough = packed_at(data, tmp_path / str(count), count)
+        prepare(enough, budget)
+        chosen = read_selected(enough, budget)["domains"]
+        assert [c.source for c in chosen["law"]] == [str(i) for i in range(budget.contrasts)]
         assert not enough.made.exists()
 
 
 def test_too_few_examples_are_chosen_anew_where_their_text_is(
-    data: Path, tmp_path: Path, scale: Scale
+    data: Path, tmp_path: Path, budget: Budget
 ) -> None:
-    few = packed_at(data, tmp_path / "data", scale.contrasts - 1)
+    few = packed_at(data, tmp_path / "data", budget.contrasts - 1)
     shutil.copytree(data / "wsd", few.root / "wsd", dirs_exist_ok=True)
-    path = prepare(few, scale)
+    path = prepare(few, budget)
     assert path == few.made / "wsd" / "selected.en-de.json"
-    assert json.loads(path.read_text())["contrasts"] == scale.contrasts
-    assert len(read_selected(few, scale)["domains"]["law"]) == scale.contrasts
-    assert prepare(few, scale) == path
+    assert json.loads(path.read_text())["contrasts"] == budget.contrasts
+    assert len(read_selected(few, budget)["domains"]["law"]) == budget.contrasts
+    assert prepare(few, budget) == path
 
 
 def test_without_the_embedding_package_examples_are_chosen_by_their_words(

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments.command import Request, carry_out
-from experiments.run import experiment_names
-from experiments.scale import Scale
+from experiments import NAMES
+from experiments.budget import Budget
+from experiments.catalogue import EXPERIMENTS
+from experiments.command import carry_out
+from experiments.request import Request
 
 
 @pytest.fixture(scope="session")
@@ -19,18 +21,21 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch, scale: Scale) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", scale)
+def small(monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
+    monkeypatch.setattr("experiments.request.QUICK", budget)
     monkeypatch.setattr("experiments.scoring.RESAMPLES", 20)
 
 
-@pytest.mark.parametrize("name", experiment_names())
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_runs_and_reports(
     name: str, data: Path, taught_marian: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert carry_out(Request(name, data, [str(taught_marian)], out, quick=True, device="cpu"))
     results = json.loads((out / name / "results.json").read_text())["en-de"]
     assert results["scale"] == "quick"
+    for cell in results.get("cells", ()):
+        assert cell["row_coordinates"]["system"]
+        assert {"test", "memory"} <= cell["column_coordinates"].keys()
     page = (out / name / "report.html").read_text()
     assert "<table>" in page
     assert "<svg" in page
@@ -40,9 +45,13 @@ def test_it_runs_and_reports(
     table = (out / name / "table.md").read_text()
     assert table.startswith(f"# {name}")
     for text in (page, table):  # how to make it again
-        assert f"kster experiment {name} --data DIR --model" in text
+        assert f"python -m experiments {name} --data DIR --model" in text
         assert "float32, seed 1; kster" in text
     assert str(taught_marian.parent) not in page + table
     assert "`" not in page
     pictures = sorted(path.suffix for path in (out / name).iterdir() if path.suffix in (".png", ".svg"))
     assert {".png", ".svg"} <= set(pictures)
+
+
+def test_help_names_every_experiment() -> None:
+    assert tuple(EXPERIMENTS) == NAMES

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.knn import shortlist, tuned, tuned_with
-from experiments.scale import FULL
+from experiments.budget import FULL
+from experiments.knn_tuning import shortlist, tuned, tuned_with
 
 from kster.smoothing import SmootherSettings
 from kster.smoothing.fitting.sweep import Trial

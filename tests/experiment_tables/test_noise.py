@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from experiments import wordnet
+from experiments import lexicon
+from experiments.lexicon import WordNet, find_wordnet
 from experiments.noise import disturb, disturb_lines
-from experiments.wordnet import WordNet, find_wordnet
 
 from kster.errors import KsterError
 
@@ -27,7 +27,7 @@ def test_without_wordnet_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path))
-    monkeypatch.setattr(wordnet, "PLACES", (str(tmp_path / "nowhere"),))
+    monkeypatch.setattr(lexicon, "WORDNET_PLACES", (str(tmp_path / "nowhere"),))
     with pytest.raises(KsterError, match="apt install wordnet-base"):
         find_wordnet()
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from experiments import pipeline as pipeline_module
 from experiments.__main__ import NOT_FINISHED, main
-from experiments.blocks import NOISY
-from experiments.command import Request, carry_out
-from experiments.data import Corpora, Slice
+from experiments.budget import Budget
+from experiments.catalogue import EXPERIMENTS
+from experiments.command import carry_out
+from experiments.data import DISTURBED, Corpora, Slice
 from experiments.engine import Engine, MemorySpec
+from experiments.experiment import result_file
 from experiments.pipeline import Pipeline
-from experiments.run import result_file, run
-from experiments.scale import Scale
+from experiments.request import Request
 from experiments.stages import Clock, OutOfTime, locked, read_json
 
 from kster.errors import KsterError
@@ -39,7 +40,14 @@ class Allowance(Clock):
 
 
 def make(model: Path, data: Path, out: Path, clock: Clock | None = None) -> Pipeline:
-    return Pipeline(model, data, out, out / "cache", device="cpu", clock=clock, say=lambda line: None)
+    return Pipeline(
+        model,
+        data,
+        out,
+        out / "cache",
+        device="cpu",
+        clock=clock,
+    )
 
 
 def translations(path: Path, out: Path) -> list[Any]:
@@ -50,15 +58,15 @@ def translations(path: Path, out: Path) -> list[Any]:
 
 
 def test_a_run_stopped_again_and_again_comes_to_the_same_result(
-    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+    taught_marian: Path, data: Path, tmp_path: Path, budget: Budget
 ) -> None:
-    whole = run("dropout", make(taught_marian, data, tmp_path / "whole"), scale)
+    whole = EXPERIMENTS["dropout"].run(make(taught_marian, data, tmp_path / "whole"), budget)
     out, attempts = tmp_path / "parts", 0
     while True:
         attempts += 1
         pipeline = make(taught_marian, data, out, Allowance(6))
         try:
-            parts = run("dropout", pipeline, scale)
+            parts = EXPERIMENTS["dropout"].run(pipeline, budget)
             break
         except OutOfTime:
             assert attempts < 20
@@ -69,12 +77,14 @@ def test_a_run_stopped_again_and_again_comes_to_the_same_result(
 
 
 def test_small_results_are_enough_to_go_on_elsewhere(
-    taught_marian: Path, data: Path, tmp_path: Path, scale: Scale
+    taught_marian: Path, data: Path, tmp_path: Path, budget: Budget
 ) -> None:
-    first = run("unseen", make(taught_marian, data, tmp_path), scale)
+    first = EXPERIMENTS["unseen"].run(make(taught_marian, data, tmp_path), budget)
     expected = translations(first, tmp_path)
     shutil.rmtree(tmp_path / "cache")
-    again = run("unseen", make(taught_marian, data, tmp_path, Allowance(0)), scale)  # no time for any stage
+    again = EXPERIMENTS["unseen"].run(
+        make(taught_marian, data, tmp_path, Allowance(0)), budget
+    )  # no time for any stage
     assert translations(again, tmp_path) == expected
     assert not (tmp_path / "cache").exists()
 
@@ -104,14 +114,14 @@ def test_a_memory_whose_build_was_killed_is_finished_without_double_entries(
 
 
 def test_a_bare_machine_can_run_it(taught_marian: Path, data: Path, tmp_path: Path) -> None:
-    missing = ("faiss", "sacrebleu", "pydantic", "polib", "sacremoses", "ray", "typer", "rich", "matplotlib")
+    missing = ("faiss", "pydantic", "polib", "sacremoses", "ray", "typer", "rich", "matplotlib")
     code = f"""
 import sys
 for name in {missing}: sys.modules[name] = None
-from experiments import command, scale
+from experiments import budget, request
 from dataclasses import replace
 fit = {{"steps": 2, "batch_tokens": 256, "evaluate_every": 1, "max_tokens": 200, "k": 4}}
-command.QUICK = replace(scale.QUICK, memory=20, test=2, dev=4, dev_decoded=2, fit=fit)
+command.QUICK = replace(budget.QUICK, memory=20, test=2, dev=4, dev_decoded=2, fit=fit)
 from experiments.__main__ import main
 sys.exit(main(["unseen", "--data", {str(data)!r}, "--model", {str(taught_marian)!r},
                "--out", {str(tmp_path)!r}, "--stage", "run", "--quick", "--device", "cpu"]))
@@ -142,9 +152,9 @@ def test_what_another_process_is_at_can_be_left_to_it(
 
 
 def test_a_packed_directory_has_all_that_is_read_and_no_more(
-    data: Path, tmp_path: Path, scale: Scale, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", scale)
+    monkeypatch.setattr("experiments.request.QUICK", budget)
     options = [
         "--data",
         str(data),
@@ -156,19 +166,12 @@ def test_a_packed_directory_has_all_that_is_read_and_no_more(
     ]
     assert main(["robustness", *options]) == 0
     packed, whole = Corpora(tmp_path / "packed", ("en", "de")), Corpora(data, ("en", "de"))
-    assert len(packed.pairs(Slice("koran", "train"))) == scale.memory
+    assert len(packed.pairs(Slice("koran", "train"))) == budget.memory
     assert packed.pairs(Slice("law", "dev", 40, 1_500)) == whole.pairs(Slice("law", "dev", 6, 1_500))
-    noisy = packed.pairs(Slice(f"koran{NOISY}", "train"))
+    noisy = packed.pairs(Slice(f"koran{DISTURBED}", "train"))
     clean = packed.pairs(Slice("koran", "train"))
     assert [german for _, german in noisy] == [german for _, german in clean]
     assert [english for english, _ in noisy] != [english for english, _ in clean]
-
-
-def test_it_names_the_files_it_reads(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["unseen", "--data", str(data), "--out", str(tmp_path), "--quick", "--list-data"]) == 0
-    files = capsys.readouterr().out.splitlines()
-    assert str(data / "ted" / "test.en.xz") in files
-    assert all(Path(file).is_file() for file in files)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_it_names_the_files_it_reads(data: Path, tmp_path: Path, capsys: pytest.
         (["nothing"], "experiment 'nothing' is unknown; accepted: damt"),
         (["damt"], "--model is missing"),
         (["damt", "--stage", "report"], "no results of 'damt' here"),
-        (["damt", "--data", "no/such/place", "--list-data"], "no such data directory"),
+        (["damt", "--data", "no/such/place", "--pack", "packed"], "no such data directory"),
     ],
 )
 def test_mistakes_are_named(
@@ -186,6 +189,15 @@ def test_mistakes_are_named(
     name, *rest = options
     assert main([name, "--data", str(data), "--out", str(tmp_path), *rest]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_machine_without_sacrebleu_is_told_how_to_bring_it(
+    taught_marian: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    with pytest.raises(KsterError, match=r"sacreBLEU cannot be imported .*pip install --target"):
+        carry_out(Request("unseen", data, [str(taught_marian)], tmp_path / "out", quick=True, device="cpu"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_no_time_at_all_says_that_the_same_command_continues(

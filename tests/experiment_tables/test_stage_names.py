@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 from experiments import online, pipeline, speed, systems
-from experiments.baselines import train_baseline
+from experiments.budget import QUICK
+from experiments.catalogue import EXPERIMENTS
 from experiments.data import Slice
-from experiments.engine import Engine, MemorySpec
+from experiments.engine import Engine, Fit, MemorySpec, Training
 from experiments.pipeline import Pipeline
-from experiments.scale import QUICK
 
 from kster.smoothing import SAFE_KNN, FitSettings
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
@@ -26,22 +26,20 @@ SETTINGS: dict[str, tuple[Any, Any]] = {  # as it is, and changed
     "precision": (torch.float32, torch.float16),
     "memory": (Slice("koran", "train"), Slice("koran", "train", 500)),
     "dev": (Slice("koran", "dev"), Slice("koran", "dev", None, 10)),
-    "general dev": (NEWS := Slice("newstest", "newstest2013"), NEWS.at_most(2)),
     "test": (Slice("koran", "test"), Slice("koran", "test", 10)),
     "fit": (FitSettings(), FitSettings(seed=2)),
     "start": ("carried", "carried by another model"),
     "general": ([("a", "b")], [("a", "c")]),
     "ks": ((4, 8), (4, 16)),
     "smoother": (SAFE_KNN, replace(SAFE_KNN, k=3)),
-    "model": (Path("models/one/model"), Path("models/two/model")),
+    "model": (ONE := Training(MemorySpec("it", ()), (), 1, 1, 1, 1), replace(ONE, epochs=2)),
     "length penalty": (0.6, 1.0),
     "epochs": (1, 3),
     "batch": (500, 600),
     "steps": (2, 3),
     "kind": ("wsd", "words"),
     "identity": ([1], [2]),
-    "fitted": (Path("fits/one"), Path("fits/two")),
-    "kNN-MT": (speed.KNN, replace(speed.KNN, k=8)),
+    "fitted": (FitSettings(), FitSettings(seed=2)),
     "repeats": (1, 2),
     "machine": ("NVIDIA H200", "NVIDIA A100"),
 }
@@ -70,11 +68,15 @@ class World:
         monkeypatch.setattr(pipeline.BaseModel, "load", lambda *_, **__: base)
         monkeypatch.setattr(pipeline, "general_text", lambda *_: settings["general"])
         monkeypatch.setattr(speed, "machine", lambda device: settings["machine"])
-        monkeypatch.setattr(speed, "engine_of", lambda *_: Engine(smoother=settings["fitted"]))
-        monkeypatch.setattr(speed, "KNN", settings["kNN-MT"])
+        monkeypatch.setattr(speed, "kster", lambda _: systems.Kster(fit=settings["fitted"]))
         monkeypatch.setattr(speed, "_memories", lambda scale: [self.memory])
         monkeypatch.setattr(speed, "test_slice", lambda *_: settings["test"])
-        self.pipeline = Pipeline("model", place, place / "out", place / "cache", say=lambda line: None)
+        self.pipeline = Pipeline(
+            "model",
+            place,
+            place / "out",
+            place / "cache",
+        )
         monkeypatch.setattr(self.pipeline, "once", self.found)
 
     def found(self, path: Path, make: Callable[[], None], *, wait: bool = True) -> None:
@@ -92,23 +94,23 @@ class World:
         return Engine(self["model"], self.memory, self["smoother"], self["length penalty"])
 
 
-def choice(world: World) -> Path:
-    """Where it would be found if it had been made; with which model says the file itself."""
-    engines = [world.engine, replace(world.engine, smoother=None)]
-    systems.choose(world.pipeline, engines, [world["dev"]], QUICK, [world["general dev"]])
-    raise AssertionError
+def choice(world: World) -> Engine:
+    pipeline: Any = world.pipeline
+    pipeline.translate = lambda *_, **__: Path()
+    return systems.choose(
+        pipeline, [world.engine, replace(world.engine, smoother=None)], [world["dev"]], QUICK
+    )
 
 
-def baseline(world: World) -> Path:
-    scale = replace(QUICK, batch_tokens=world["batch"], most_steps=world["steps"])
-    return train_baseline(world.pipeline, world.memory, [world["dev"]], world["epochs"], scale)
+def training(world: World) -> str:
+    return Training(world.memory, (world["dev"],), world["epochs"], world["batch"], 1, world["steps"]).name
 
 
 # Each has the settings that it must not be found without.
 STAGES: dict[str, tuple[Callable[[World], Any], str]] = {
     "memory": (lambda w: w.pipeline.memory(w.memory), "fingerprint, memory"),
     "fit": (
-        lambda w: w.pipeline.fit(w.memory, w["fit"], [w["dev"]]),
+        lambda w: w.pipeline.fit(Fit(w.memory, w["fit"], (w["dev"],))),
         "fingerprint, memory, fit, dev, general, start",
     ),
     "tuning": (lambda w: w.pipeline.tuning(w.memory, w["ks"], [w["dev"]]), "fingerprint, memory, ks, dev"),
@@ -121,14 +123,14 @@ STAGES: dict[str, tuple[Callable[[World], Any], str]] = {
         "fingerprint, precision, kind, identity",
     ),
     "online": (
-        lambda w: online._work(w.pipeline, w["test"], w.pipeline.default_smoother()),
+        lambda w: online._work(w.pipeline, w["test"]),
         "fingerprint, precision, test, start",
     ),
-    "choice": (choice, "model, memory, smoother, length penalty, dev, general dev"),
-    "baseline": (baseline, "fingerprint, memory, epochs, batch, steps"),
+    "choice": (choice, "fingerprint, precision, model, memory, smoother, length penalty, dev"),
+    "training": (training, "memory, epochs, batch, steps"),
     "speed": (
-        lambda w: speed.speed(w.pipeline, replace(QUICK, repeats=w["repeats"], timed=None)),
-        "fingerprint, precision, memory, test, repeats, fitted, kNN-MT, machine",
+        lambda w: EXPERIMENTS["speed"].measure(w.pipeline, replace(QUICK, repeats=w["repeats"], timed=None)),
+        "fingerprint, precision, memory, test, repeats, fitted, machine",
     ),
 }
 
@@ -140,7 +142,8 @@ STAGES: dict[str, tuple[Callable[[World], Any], str]] = {
 def test_a_changed_setting_is_a_new_stage(
     stage: str, setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(systems, "_chosen_before", lambda path, pipeline: _named(path))
+    monkeypatch.setattr(systems, "write_json", lambda path, _: _named(path))
+    monkeypatch.setattr(systems, "_bleu", lambda *_: 0.0)
     settings = {name: values[0] for name, values in SETTINGS.items()}
 
     def name(settings: dict[str, Any]) -> str:
@@ -154,5 +157,5 @@ def test_a_changed_setting_is_a_new_stage(
     assert name(settings | {setting: SETTINGS[setting][1]}) != usual
 
 
-def _named(path: Path) -> int:
+def _named(path: Path) -> None:
     raise Named(str(path))

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 import torch
-from experiments import run
+from experiments.catalogue import EXPERIMENTS
+from experiments.experiment import Part
 from experiments.stages import Clock
 from experiments.workers import Share, _Worker
 
@@ -50,8 +51,8 @@ def test_what_finds_no_room_on_the_gpu_is_left_to_the_run_itself(
 
     closed = []
     pipeline = SimpleNamespace(direction="en-de", close=lambda: closed.append(True))
-    request: Any = SimpleNamespace(scale=None, unseen=[], pipeline=lambda model, clock: pipeline)
-    monkeypatch.setattr(run, "parts", lambda name, scale, unseen: [run.Part(crowded, 1)])
+    request: Any = SimpleNamespace(budget=None, pipeline=lambda model, clock: pipeline)
+    monkeypatch.setattr(EXPERIMENTS["lengths"], "parts", lambda budget: [Part(crowded, 1)])
     assert _Worker(request, Clock()).do(Share("lengths", 0, "models/en-de"))  # not a failure, nor out of time
     assert "lengths (part 0) with models/en-de: no room on the GPU" in capsys.readouterr().err
     assert closed  # its memory makes room for the others

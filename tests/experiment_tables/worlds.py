@@ -16,6 +16,7 @@ SPLITS = {
     "koran": {"train": 60, "dev": 12, "test": 8},
     "it": {"train": 60, "dev": 12, "test": 8},
     "law": {"dev": 1_512, "test": 8},
+    "docs_adobe": {"train": 60, "dev": 12, "test": 8},
     "newstest": {"train_2008_2012": 40, "newstest2013": 10, "newstest2014": 8},
     "europarl": {"train": 40, "dev": 8, "test": 8},
     "ted": {"dev": 8, "test": 8},

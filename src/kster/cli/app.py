@@ -8,7 +8,6 @@ import typer
 
 from kster.cli import (
     evaluate_command,
-    experiment_command,
     fit_commands,
     import_command,
     keys_commands,
@@ -57,6 +56,5 @@ app.command("tune", short_help="Choose kNN-MT's settings on development text.")(
 app.command("score", short_help="Say how probable given translations are.")(score_command.score)
 app.command("evaluate", short_help="Compare the methods by BLEU and chrF.")(evaluate_command.evaluate)
 app.command("train", short_help="Train or fine-tune a translation model.")(train_command.train)
-app.command("experiment")(experiment_command.experiment)
 app.command("serve", short_help="Serve translation and memories over HTTP.")(serve_commands.serve)
 app.add_typer(keys_commands.app, name="keys")

@@ -1,4 +1,4 @@
-"""How much of everything an experiment takes: all of it, or enough to see it work."""
+"""How much of everything an experiment takes: all of it (FULL), or enough to see it work (QUICK)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Budget:
     """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
+    it_every: of how many pairs of the IT corpus its memory takes one; it_parts: likewise, as it grows.
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
     figure_test: pairs of each test set for figures that compare many settings; grid_test: for the grid.
-    it_every: of how many pairs of the IT corpus its memory takes one; it_parts: likewise, as it grows.
     shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
     climbs: how often neighbouring settings are tried out from the best of them.
     fit: changes to `FitSettings`.
@@ -22,6 +22,7 @@ class Scale:
     timed: sentences translated to measure speed; repeats: how often.
     contrasts: contrastive examples for each domain.
     length_penalties: of beam search, in ascending order.
+    unseen: corpora with a test split, of which no memory has text.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Scale:
     most_joint_steps: int = 7_500
     batch_tokens: int = 16_000
     online: int = 500
-    sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
+    sizes: tuple[int, ...] = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
     draws: int = 4
     drawn_up_to: int = 300
     timed: int = 512
@@ -55,42 +56,34 @@ class Scale:
     tradeoff_weights: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     ks: tuple[int, ...] = (4, 8, 16, 32)
     length_penalties: tuple[float, ...] = (0.6, 1.0, 1.5, 2.0)
+    unseen: tuple[str, ...] = ("ted",)
 
     @property
-    def for_joint_training(self) -> Scale:
-        return replace(self, epochs=self.joint_epochs, most_steps=self.most_joint_steps)
-
-    @property
-    def for_figures(self) -> Scale:
+    def for_figures(self) -> Budget:
         return replace(self, test=min(self.test or self.figure_test, self.figure_test))
 
     @property
-    def for_grid(self) -> Scale:
+    def for_grid(self) -> Budget:
         return replace(self, test=min(self.test or self.grid_test, self.grid_test))
 
 
-FULL = Scale(
+FULL = Budget(
     "full",
     fit={"steps": 800, "batch_tokens": 8_192, "evaluate_every": 40, "patience": 6, "max_tokens": 300_000},
 )
 
-QUICK = Scale(
+QUICK = Budget(
     "quick",
     memory=100,
     general_memory=50,
+    it_parts=(5, 1),
     test=6,
     dev=12,
     dev_decoded=4,
     shortlist=2,
     shortlist_of_k=1,
     climbs=1,
-    fit={
-        "steps": 20,
-        "batch_tokens": 512,
-        "evaluate_every": 10,
-        "max_tokens": 1_500,
-        "general_share": 0.0,
-    },
+    fit={"steps": 20, "batch_tokens": 512, "evaluate_every": 10, "max_tokens": 1_500, "general_share": 0.0},
     epochs=(1,),
     joint_epochs=(1,),
     least_steps=2,
@@ -107,6 +100,5 @@ QUICK = Scale(
     tradeoff_bandwidths=(0.02,),
     tradeoff_weights=(0.3, 0.7),
     ks=(4, 16),
-    it_parts=(5, 1),
     length_penalties=(0.6, 1.0),
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from experiments.parts_of_speech import coarse, shares
-from experiments.spread import decided_tokens, join_words
+from experiments.word_classes import coarse, decided_tokens, join_words, shares
 
 from kster.memory import Neighbours
 from kster.model import ForcedSentence

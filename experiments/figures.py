@@ -1,4 +1,7 @@
-"""Figures: bars, lines, points and histograms, in one style, as PNG and SVG."""
+"""Figures: bars, lines, points and histograms, in one style, as PNG and SVG.
+
+matplotlib is imported where it draws: a run, which draws nothing, does without it.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-
-matplotlib.use("Agg")  # no display is needed
-
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
     "figure.figsize": (6.4, 3.6),
@@ -42,6 +41,9 @@ TICKS_APART = 1.9  # on a logarithmic axis; closer ones would run into each othe
 
 
 def _empty(title: str, x: str, y: str) -> Figure:
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(STYLE):
         figure = Figure(layout="constrained")
         axes = figure.subplots()
@@ -67,6 +69,8 @@ def _colours(names: Iterable[str]) -> dict[str, str]:
 
 def _paler(colour: str, strength: float) -> str:
     """Mixed with white; a strength of 1 leaves it as it is."""
+    from matplotlib.colors import to_hex, to_rgb
+
     red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
     return to_hex((red, green, blue))
 
@@ -177,6 +181,8 @@ def histograms(
 @lru_cache(maxsize=64)  # the page and the file show the same
 def svg_text(figure: Figure) -> str:
     """The figure as an SVG element, to be put into a page."""
+    import matplotlib
+
     buffer = io.StringIO()
     with matplotlib.rc_context(STYLE):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -186,6 +192,8 @@ def svg_text(figure: Figure) -> str:
 
 def save(figure: Figure, stem: Path) -> None:
     """Write stem.png and stem.svg."""
+    import matplotlib
+
     stem.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(STYLE):
         figure.savefig(stem.with_name(stem.name + ".png"), metadata={"Software": None})

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from experiments.climbing import climb
-from experiments.scale import Scale
+from experiments.budget import Budget
 from kster.smoothing import SmootherSettings
 from kster.smoothing.fitting.sweep import Trial
 
@@ -21,16 +20,25 @@ Choose = Callable[[list[SmootherSettings]], SmootherSettings]
 """The settings with the highest BLEU on development text; among equals the first."""
 
 
-def tuned(sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
+def _climb(best: SmootherSettings, choose: Choose, steps: int) -> SmootherSettings:
+    """From setting to neighbouring setting, as long as one of them is better."""
+    for _ in range(steps):
+        before, best = best, choose([best, *_around(best)])
+        if best == before:
+            break
+    return best
+
+
+def tuned(sweep: Sweep, choose: Choose, budget: Budget) -> SmootherSettings:
     """First the weight, each with its most likely bandwidth and with twice that; then k.
 
     Before k is chosen and after it climbs, step by step, until no neighbouring setting is better.
     """
-    likely = [as_published(trial) for trial in shortlist(sweep(scale.ks), scale.shortlist)]
-    best = climb(choose([*likely, *map(_widened, likely)]), _around, choose, scale.climbs)
-    ks = (*scale.ks, 2 * max(scale.ks))
+    likely = [as_published(trial) for trial in shortlist(sweep(budget.ks), budget.shortlist)]
+    best = _climb(choose([*likely, *map(_widened, likely)]), choose, budget.climbs)
+    ks = (*budget.ks, 2 * max(budget.ks))
     best = choose([best, *(replace(best, k=k) for k in ks if k != best.k)])
-    return climb(best, _around, choose, scale.climbs)
+    return _climb(best, choose, budget.climbs)
 
 
 def _widened(settings: SmootherSettings) -> SmootherSettings:
@@ -38,10 +46,10 @@ def _widened(settings: SmootherSettings) -> SmootherSettings:
     return replace(settings, bandwidth=2.0 * settings.bandwidth)
 
 
-def tuned_with(k: int, sweep: Sweep, choose: Choose, scale: Scale) -> SmootherSettings:
+def tuned_with(k: int, sweep: Sweep, choose: Choose, budget: Budget) -> SmootherSettings:
     """For one k: the most likely settings, or those of the best k."""
-    listed = [as_published(trial) for trial in shortlist(sweep((k,)), scale.shortlist_of_k)]
-    return choose([*listed, replace(tuned(sweep, choose, scale), k=k)])
+    listed = [as_published(trial) for trial in shortlist(sweep((k,)), budget.shortlist_of_k)]
+    return choose([*listed, replace(tuned(sweep, choose, budget), k=k)])
 
 
 def as_published(trial: Trial) -> SmootherSettings:

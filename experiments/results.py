@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.scoring import ScoredTable
+from experiments.data import Corpora, Slice
+from experiments.scoring import Numbers, ScoredTable, translated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,13 +31,36 @@ class TextTable:
 
 @dataclass(slots=True)
 class Section:
-    """One direction of an experiment; origin: how it was made; data is what a machine reads."""
+    """One direction of an experiment. result: what its run left behind; data: what a machine will read.
 
-    direction: str
-    origin: dict[str, Any]
+    paper: its figures for this direction; scored: the table of BLEU, where translations were scored.
+    """
+
+    result: dict[str, Any]
+    corpora: Corpora
+    out: Path
+    paper: Numbers = field(default_factory=dict)
+    scored: ScoredTable = field(default_factory=lambda: ScoredTable(""))
     tables: list[TextTable] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)  # by file name, without its ending
     data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def direction(self) -> str:
+        return str(self.result["direction"])
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.result["statistics"]
+        return found
+
+    def title(self, subject: str) -> str:
+        return f"{subject}, {self.direction} ({self.result['scale']})"
+
+    def texts(self, cell: dict[str, Any]) -> tuple[list[str], list[str]]:
+        """The translations of one cell and their references."""
+        references = [target for _, target in self.corpora.pairs(Slice(**cell["test"]))]
+        return translated(self.out / cell["translation"]), references
 
 
 def bleu_table(scored: ScoredTable, title: str) -> TextTable:

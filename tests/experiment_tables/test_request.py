@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.command import Request, carry_out
-from experiments.data import Slice, write_lines
-from experiments.engine import Engine, MemorySpec
-from experiments.pipeline import Pipeline
-from experiments.run import result_file
-from experiments.scale import Scale
+from experiments.budget import Budget
+from experiments.command import carry_out
+from experiments.data import write_lines
+from experiments.experiment import result_file
+from experiments.request import Request
 from experiments.stages import read_json, write_json
-from experiments.systems import choose
 
 from kster.errors import KsterError
-from kster.smoothing.fitting.sweep import Trial
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +54,10 @@ def test_results_of_another_model_are_not_replaced(
     another: Path,
     data: Path,
     tmp_path: Path,
-    scale: Scale,
+    budget: Budget,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", scale)
+    monkeypatch.setattr("experiments.request.QUICK", budget)
     assert carry_out(ask("unseen", data, [taught_marian], tmp_path, quick=True))
     assert carry_out(ask("unseen", data, [taught_marian], tmp_path, quick=True))  # its own place
     for name in ("unseen", "mdmt"):  # one report has one model
@@ -134,7 +131,7 @@ def test_what_preparations_need_is_missed_before_the_first_experiment(
     taught_marian: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WNSEARCHDIR")
-    monkeypatch.setattr("experiments.wordnet.PLACES", ())
+    monkeypatch.setattr("experiments.lexicon.WORDNET_PLACES", ())
     with pytest.raises(KsterError, match="WordNet is not installed"):
         carry_out(ask("all", data, [taught_marian], tmp_path, quick=True))
     assert not (tmp_path / "translations").exists()
@@ -154,20 +151,6 @@ def test_a_domain_that_is_not_unseen_is_refused(
 ) -> None:
     with pytest.raises(KsterError, match=message):
         carry_out(ask(name, data, [taught_marian], tmp_path, quick=True, unseen=unseen))
-
-
-def test_a_choice_made_with_another_model_is_made_again(
-    taught_marian: Path, another: Path, data: Path, tmp_path: Path, scale: Scale
-) -> None:
-    memory = MemorySpec("koran", (Slice("koran", "train", 40),))
-    helpful = Trial(4, 1.0, 0.9, 0.0).settings("gaussian", None)
-    candidates = [Engine(), Engine(memory=memory, smoother=helpful)]
-    for model in (taught_marian, another):
-        pipeline = Pipeline(model, data, tmp_path, tmp_path / "cache", device="cpu", say=lambda line: None)
-        assert choose(pipeline, candidates, [Slice("koran", "dev")], scale) == candidates[1]
-        pipeline.close()
-        (choice,) = (tmp_path / "choices" / "en-de").iterdir()
-        write_json(choice, read_json(choice) | {"chosen": 0})  # as if the first model had liked the other
 
 
 def test_word_senses_of_the_other_direction_are_found_by_several_processes(

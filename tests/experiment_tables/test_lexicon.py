@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiments import thesaurus
-from experiments.thesaurus import Thesaurus, thesaurus_of
+from experiments import lexicon
+from experiments.lexicon import Thesaurus, thesaurus_of
 
 OPENTHESAURUS = """UTF-8
 erzeugnis|1
@@ -25,7 +25,7 @@ ufer|1
 def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Thesaurus:
     file = tmp_path / "th_de.dat"
     file.write_text(OPENTHESAURUS, encoding="utf-8")
-    monkeypatch.setattr(thesaurus, "OPENTHESAURUS", file)
+    monkeypatch.setattr(lexicon, "OPENTHESAURUS", file)
     found = thesaurus_of("de")
     assert found is not None
     return found
@@ -51,6 +51,6 @@ def test_english_words_have_wordnet_and_names_have_capitals() -> None:
 
 
 def test_no_thesaurus_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(thesaurus, "OPENTHESAURUS", tmp_path / "none")
+    monkeypatch.setattr(lexicon, "OPENTHESAURUS", tmp_path / "none")
     assert thesaurus_of("de") is None
     assert thesaurus_of("fr") is None

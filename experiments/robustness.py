@@ -1,0 +1,111 @@
+"""Noise in a memory (`robustness`), and how much of any difference is chance (`seeds`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from experiments.budget import Budget
+from experiments.data import DISTURBED, Corpora, Slice, write_lines
+from experiments.domains import DOMAINS, domain_setting, memory_slice
+from experiments.experiment import SPECIFIC_AVERAGE, Block, Experiment, Paper, Table, columns, paper_rows
+from experiments.lexicon import WordNet, find_wordnet
+from experiments.noise import disturb_lines
+from experiments.systems import BASE, KNN, kster, kster_with_learned_distance
+from kster.errors import KsterError
+
+NOISE = "10% noise"
+SEEDS = (1, 2, 3)
+
+
+class Noisy(Experiment):
+    """What experiments with disturbed memories have in common: they make the text first."""
+
+    def prepare(self, corpora: Corpora, budget: Budget) -> list[Path]:
+        wanted = [memory_slice(domain + DISTURBED, budget) for domain in DOMAINS]
+        missing = [slice for slice in wanted if not corpora.has(slice)]
+        wordnet = WordNet(find_wordnet()) if missing else None
+        for slice in wanted:
+            pairs = corpora.learnable_pairs(memory_slice(slice.undisturbed.corpus, budget))
+            if wordnet is None or slice not in missing:
+                _require_lines(corpora, slice, len(pairs))
+                continue
+            for side, language in enumerate(corpora.direction):
+                lines = (pair[side] for pair in pairs)
+                text = disturb_lines(lines, wordnet.synonyms) if language == "en" else lines
+                write_lines(corpora.made / slice.corpus / f"{slice.split}.{language}.xz", text)
+        return []
+
+
+def _require_lines(corpora: Corpora, slice: Slice, count: int) -> None:
+    found = len(corpora.pairs(slice))
+    if found != count:
+        raise KsterError(
+            f"{corpora.files(slice)[0].parent}: {found:,} pairs, but the memory it disturbs has {count:,}; "
+            "it was made for another budget. Remove it, and it is made again"
+        )
+
+
+class Robustness(Noisy):
+    """Noise that everything is tuned and fitted with; and noise that comes after all has been learned."""
+
+    name = "robustness"
+    summary = "Noise in a tenth of a memory's English words, before it is fitted or after."
+    paper: ClassVar[Paper] = {  # English is disturbed: the source side of en-de, the target side of de-en
+        "en-de": paper_rows(
+            "average specific",
+            {
+                "kNN-MT": (33.80,),
+                "kNN-MT + 10% noise": (31.26,),
+                "KSTER": (34.78,),
+                "KSTER + 10% noise": (32.89,),
+            },
+        ),
+        "de-en": paper_rows(
+            "average specific",
+            {
+                "kNN-MT": (36.87,),
+                "kNN-MT + 10% noise": (33.43,),
+                "KSTER": (38.17,),
+                "KSTER + 10% noise": (35.67,),
+            },
+        ),
+    }
+
+    def table(self, budget: Budget) -> Table:
+        blocks = []
+        ours = (KNN, kster(budget))
+        for domain in DOMAINS:
+            tests = columns(domain, budget=budget, memory=domain)
+            clean = domain_setting(domain, budget)
+            noisy = domain_setting(domain, budget, disturbed=True)
+            surprised = replace(clean, searched=noisy.memory)
+            late = tuple(system.at(noise=f"{NOISE} after learning") for system in ours)
+            blocks += [
+                Block(clean, (BASE, *ours), tests),
+                Block(noisy, tuple(system.at(noise=NOISE) for system in ours), tests),
+                Block(surprised, late, tests),
+            ]
+        return Table(tuple(blocks), {SPECIFIC_AVERAGE: DOMAINS}, baseline="kNN-MT")
+
+
+class Seeds(Noisy):
+    """Three fits of each memory, as it is and disturbed."""
+
+    name = "seeds"
+    summary = "How much is chance: each memory, as it is and with noise, fitted with three seeds."
+
+    def table(self, budget: Budget) -> Table:
+        fits = tuple(
+            fitted(budget, seed=seed).at(seed=seed)
+            for fitted in (kster, kster_with_learned_distance)
+            for seed in SEEDS
+        )
+        blocks = []
+        for disturbed in (False, True):
+            systems = tuple(s.at(noise=NOISE) if disturbed else s for s in (KNN, *fits))
+            for domain in DOMAINS:
+                setting = domain_setting(domain, budget, disturbed=disturbed)
+                blocks.append(Block(setting, systems, columns(domain, budget=budget, memory=domain)))
+        return Table(tuple(blocks), {SPECIFIC_AVERAGE: DOMAINS}, baseline="kNN-MT")
