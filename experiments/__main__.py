@@ -53,8 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        from experiments.command import carry_out
-        from experiments.request import Request
+        from experiments.command import Request, carry_out
 
         finished = carry_out(Request(**vars(options)))
     except KsterError as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from experiments.domain_adaptation import DomainAdaptation, Lengths, Sizes
 from experiments.experiment import Experiment
-from experiments.learning import Ablation, Dropout, Kernels, Neighbours
+from experiments.learning import Ablation, Dropout, Kernels, Neighbours, Recipes
 from experiments.one_memory import OneMemory, Tradeoff, Unseen
 from experiments.online import Online
-from experiments.recipes import Recipes
 from experiments.robustness import Robustness, Seeds
 from experiments.speed import Speed
 from experiments.word_classes import WordClasses

@@ -11,13 +11,15 @@ from the corpora:
 3. Each test pair with the ambiguous word once, one of its translations once and the other not at all gives
    an example; the contrastive translation has the other in its place.
 
-Of all examples, each domain takes those most like its own text by sentence embedding.
+Of all examples, each domain takes those most like its own text by TF-IDF.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -26,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.budget import Budget
 from experiments.data import Corpora, Pairs, Slice
 from experiments.domains import DOMAINS, GENERAL, LAW_MEMORY, NEWS_TRAIN, memory_slice, test_slice
-from experiments.embeddings import embed, method
 from experiments.lexicon import Thesaurus, thesaurus_of
 from experiments.stages import digest, read_json, write_json
 from kster.errors import KsterError
@@ -44,8 +46,8 @@ TOGETHER = 0.1  # at most this share of the rarer sense's pairs has the other on
 LEAST_LETTERS = 4
 SAME_STEM = 4  # words that begin alike for so many letters are forms of one word
 MOST_OF_A_SENSE = 10  # examples
-CONTRAWSD = "contrawsd"  # begins the name of its file
 DOMAIN_SENTENCES = 500  # that stand for a domain
+BUCKETS = 4096  # of hashed words
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,81 +187,68 @@ def select(
     return chosen
 
 
+def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+    """(n, d) TF-IDF of hashed words, each of length 1, the mean of all taken away first: what texts have in
+    common tells nothing."""
+    counted = [Counter(re.findall(r"\w+", text.lower())) for text in texts]
+    documents = Counter(word for words in counted for word in words)
+    vectors = np.zeros((len(texts), BUCKETS), np.float32)
+    for row, words in enumerate(counted):
+        for word, count in words.items():
+            rarity = math.log((1 + len(texts)) / (1 + documents[word]))
+            vectors[row, zlib.crc32(word.encode()) % BUCKETS] += count * rarity
+    vectors -= vectors.mean(axis=0, keepdims=True)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+# The chosen examples, on disk ----------------------------------------------------------------------------
+
+
+def _contrawsd(corpora: Corpora) -> Path:
+    return corpora.root / "wsd" / f"contrawsd.{'-'.join(corpora.direction)}.json"
+
+
 def selected_file(corpora: Corpora, budget: Budget) -> Path:
-    """Where the chosen examples are: with the data if enough were packed, else among what was made."""
-    packed = _packed_file(corpora)
-    if packed.is_file() and _has(packed, budget.contrasts):
-        return packed
-    return corpora.made / "wsd" / packed.name
+    """Named by what they are chosen from and how many: with the data if it was packed, else what was made."""
+    given = _contrawsd(corpora)
+    origin = digest([budget.contrasts, digest(given.read_bytes().hex()) if given.is_file() else None])
+    name = f"selected.{'-'.join(corpora.direction)}.{origin}.json"
+    packed = corpora.root / "wsd" / name
+    return packed if packed.is_file() else corpora.made / "wsd" / name
 
 
-def _packed_file(corpora: Corpora) -> Path:
-    return corpora.root / "wsd" / f"selected.{'-'.join(corpora.direction)}.json"
-
-
-def _has(path: Path, count: int) -> bool:
-    """Whether so many examples a domain were asked for when they were chosen, or more."""
-    return bool(read_json(path)["contrasts"] >= count)
-
-
-def prepare(corpora: Corpora, budget: Budget) -> Path:
-    """Make the file of chosen examples, unless it is there, and of the same ContraWSD or of none as well."""
-    path, packed = selected_file(corpora, budget), _packed_file(corpora)
-    given = packed.with_name(f"{CONTRAWSD}.{'-'.join(corpora.direction)}.json")
-    origin = {"origin": given.name, "given": digest(given.read_bytes().hex())} if given.is_file() else {}
-    if path.is_file() and (path == packed or (_is_of(path, given, origin) and _has(path, budget.contrasts))):
-        return path
-    if packed.is_file() and not origin:
-        _require_text(corpora, packed, budget)
-    if origin:
-        contrasts = read_contrawsd(given)
+def prepare(corpora: Corpora, budget: Budget) -> list[Path]:
+    """Make the file of chosen examples, unless it is there; returns it, and the ContraWSD it is made of."""
+    path, given = selected_file(corpora, budget), _contrawsd(corpora)
+    origins = [given] if given.is_file() else []
+    if path.is_file():
+        return [path, *origins]
+    if origins:
+        contrasts, origin = read_contrawsd(given), given.name
     else:
         thesaurus = thesaurus_of(corpora.direction[1])
         senses = find_senses(corpora.pairs(*text_slices(budget)), thesaurus)
         contrasts = build_contrasts(corpora.pairs(*searched_slices(budget)), senses)
         told = f"synonyms left out by {thesaurus.name}" if thesaurus else "synonyms among their translations"
-        origin = {"origin": f"{len(senses):,} ambiguous words of the corpora, {told}"}
+        origin = f"{len(senses):,} ambiguous words of the corpora, {told}"
     if not contrasts:
         raise KsterError(
             f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
         )
-    own = {
-        domain: corpora.pairs(memory_slice(domain, budget).at_most(DOMAIN_SENTENCES)) for domain in DOMAINS
-    }
+    text = {domain: memory_slice(domain, budget).at_most(DOMAIN_SENTENCES) for domain in DOMAINS}
+    own = {domain: corpora.pairs(slice) for domain, slice in text.items()}
     chosen = select(contrasts, own, budget.contrasts, corpora.direction.index("en"))
     domains = {domain: [asdict(contrast) for contrast in found] for domain, found in chosen.items()}
-    facts = {**origin, "pool": len(contrasts), "contrasts": budget.contrasts, "embeddings": method()}
-    write_json(path, {**facts, "domains": domains})
-    return path
-
-
-def _require_text(corpora: Corpora, packed: Path, budget: Budget) -> None:
-    """What new examples are made of, where those that were packed are too few."""
-    try:
-        for slice in (*text_slices(budget), *searched_slices(budget)):
-            corpora.files(slice)
-    except KsterError as error:
-        raise KsterError(
-            f"{packed}: too few examples, it was made with a smaller budget than {budget.name}, which wants "
-            f"{budget.contrasts} of each domain; and they cannot be chosen anew: {error}. Pack the data again"
-        ) from None
-
-
-def _is_of(path: Path, given: Path, origin: dict[str, str]) -> bool:
-    """Whether the examples chosen earlier are of the file that is given now, or of none if none is."""
-    selected = read_json(path)
-    if not origin:
-        return bool(selected["origin"] != given.name)
-    return bool(selected["origin"] == given.name and selected["given"] == origin["given"])
+    write_json(path, {"origin": origin, "pool": len(contrasts), "domains": domains})
+    return [path, *origins]
 
 
 def read_selected(corpora: Corpora, budget: Budget) -> dict[str, Any]:
-    """The chosen examples, those most like each domain; no more than the scale wants."""
-    data = read_json(selected_file(corpora, budget))
+    """The chosen examples, those most like each domain."""
+    data: dict[str, Any] = read_json(selected_file(corpora, budget))
     for domain, entries in data["domains"].items():
         data["domains"][domain] = [
-            Contrast(**(entry | {"contrastive": tuple(entry["contrastive"])}))
-            for entry in entries[: budget.contrasts]
+            Contrast(**(entry | {"contrastive": tuple(entry["contrastive"])})) for entry in entries
         ]
     return data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from kster.errors import KsterError
 from kster.files import atomic_text
 from kster.formats import Pair, read_pairs
+from kster.model import BaseModel
 from kster.training.corpus import read_lines, read_parallel
 
 Pairs = list[tuple[str, str]]
@@ -199,3 +201,13 @@ def pack(corpora: Corpora, slices: Iterable[Slice], destination: Path) -> list[P
             write_lines(path, (pair[side] for pair in pairs))
             written.append(path)
     return written
+
+
+def languages_of(model: BaseModel) -> tuple[str, str]:
+    """The direction a model translates in, as the corpora name it."""
+    if model.source_lang is None or model.target_lang is None:
+        raise KsterError(
+            f"{model.name}: does not say which languages it translates; experiments need to know"
+        )
+    source, target = (re.split("[_-]", code)[0].lower() for code in (model.source_lang, model.target_lang))
+    return source, target

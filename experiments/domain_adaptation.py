@@ -20,8 +20,7 @@ from experiments.experiment import (
     columns,
     paper_rows,
 )
-from experiments.results import Section
-from experiments.scoring import Curve
+from experiments.results import Curve, Section
 from experiments.systems import (
     BASE,
     FINE_TUNING,

@@ -17,10 +17,9 @@ from experiments.budget import Budget
 from experiments.data import Corpora, Slice
 from experiments.domains import DOMAINS, GENERAL, MIXED, Setting, domain_setting, mixed_setting, test_slice
 from experiments.origin import origin
-from experiments.pipeline import Pipeline, say
-from experiments.results import Section
-from experiments.scoring import Numbers
-from experiments.stages import write_json
+from experiments.pipeline import Pipeline
+from experiments.results import Numbers, Section
+from experiments.stages import say, write_json
 from experiments.systems import Coordinates, System
 from kster.smoothing import FitSettings
 

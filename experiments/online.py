@@ -20,10 +20,9 @@ from experiments.data import EXAMPLE, Slice
 from experiments.domains import DOMAINS, GENERAL, memory_slice, test_slice
 from experiments.engine import Engine, MemorySpec
 from experiments.experiment import Column, Experiment, cell
-from experiments.pipeline import Pipeline, say
-from experiments.results import Section, TextTable
-from experiments.scoring import Curve, bleu_signature, corpus_bleu
-from experiments.stages import OutOfTime, digest, read_json, write_json
+from experiments.pipeline import Pipeline
+from experiments.results import Curve, Section, TextTable, bleu_signature, corpus_bleu
+from experiments.stages import OutOfTime, digest, read_json, say, write_json
 from kster.formats import Pair
 from kster.memory import Memory
 

@@ -18,7 +18,6 @@ share the work.
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -26,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.baselines import train_baseline
-from experiments.data import Corpora, Pairs, Slice
+from experiments.data import Corpora, Pairs, Slice, languages_of
 from experiments.engine import Engine, Fit, MemorySpec, Training
-from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_json, write_json
-from kster.errors import KsterError
+from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_json, say, write_json
 from kster.formats import Pair
 from kster.memory import Memory, Neighbours
 from kster.model import BaseModel, ForcedSentence
@@ -43,11 +41,6 @@ from kster.translation.explanation import smooth_forced
 
 IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
 KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
-
-
-def say(line: str) -> None:
-    """What is being done, for who watches."""
-    print(line, file=sys.stderr, flush=True)
 
 
 class Pipeline:
@@ -308,16 +301,3 @@ class Pipeline:
             return {"method": "base"}
         smoother = self.smoother(engine)  # first: a fit opens a memory of its own
         return {"memory": self.memory(engine.memory), "smoother": smoother}
-
-
-def languages_of(model: BaseModel) -> tuple[str, str]:
-    """The direction a model translates in, as the corpora name it."""
-    if model.source_lang is None or model.target_lang is None:
-        raise KsterError(
-            f"{model.name}: does not say which languages it translates; experiments need to know"
-        )
-    return _language(model.source_lang), _language(model.target_lang)
-
-
-def _language(code: str) -> str:
-    return code.split("_")[0].split("-")[0].lower()

@@ -13,8 +13,7 @@ from experiments.catalogue import EXPERIMENTS
 from experiments.data import LANGUAGES, Corpora, Slice
 from experiments.experiment import Experiment
 from experiments.origin import in_words
-from experiments.results import Section, TextTable, bleu_table
-from experiments.scoring import score_cells
+from experiments.results import Section, TextTable, bleu_table, score_cells
 from experiments.stages import read_json, write_json
 from experiments.text_checksums import require_same_text
 from kster.errors import KsterError

@@ -1,16 +1,163 @@
-"""What a report is made of: tables as text and figures, for one experiment in one direction."""
+"""From translations to scores and tables: sacreBLEU's BLEU and chrF with significance, averages, sections."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.data import Corpora, Slice
-from experiments.scoring import Numbers, ScoredTable, translated
+from experiments.stages import read_json
+from kster.errors import KsterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+RESAMPLES = 1_000  # of the paired bootstrap
+
+Numbers = dict[str, dict[str, float]]  # row → column → BLEU, as the paper has it
+Curve = tuple[list[float], list[float]]  # xs, ys
+
+
+def require_sacrebleu() -> None:
+    """A run needs it, too: settings are chosen by BLEU on development text."""
+    try:
+        import sacrebleu  # noqa: F401
+    except ImportError as error:
+        raise KsterError(
+            f"sacreBLEU cannot be imported ({error}): experiments choose settings by its BLEU. Install it; "
+            "where there is no network, bring it along: `pip install --target DIR sacrebleu` elsewhere, and "
+            "PYTHONPATH=DIR"
+        ) from None
+
+
+def corpus_bleu(lines: Sequence[str], references: Sequence[str]) -> float:
+    """sacreBLEU with its defaults, from 0 to 100."""
+    from sacrebleu.metrics import BLEU
+
+    return float(BLEU().corpus_score(list(lines), [list(references)]).score)
+
+
+def bleu_signature() -> str:
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU()
+    metric.corpus_score(["a"], [["a"]])  # it signs only what it has scored
+    return str(metric.get_signature())
+
+
+@dataclass(slots=True)
+class Score:
+    """One cell. An average has no confidence and no p. paper: its figure for the same cell, if it has one."""
+
+    bleu: float | None
+    confidence: float | None = None
+    p_value: float | None = None  # against the table's baseline
+    chrf: float | None = None
+    paper: float | None = None
+
+    def text(self) -> str:
+        ours = "–" if self.bleu is None else f"{self.bleu:.1f}"
+        if self.p_value is not None and self.p_value < 0.05:
+            ours += "*"
+        return ours if self.paper is None else f"{ours} ({self.paper:.2f})"
+
+
+@dataclass(slots=True)
+class ScoredTable:
+    """A table, filled in. rows, columns: each name's coordinates (`systems.Coordinates`), in order."""
+
+    baseline: str
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cells: dict[str, dict[str, Score]] = field(default_factory=dict)  # row → column → score
+    signatures: dict[str, str] = field(default_factory=dict)
+    sentences: dict[str, int] = field(default_factory=dict)  # by column
+
+    def bleu(self, row: str, column: str) -> float | None:
+        score = self.cells.get(row, {}).get(column)
+        return None if score is None else score.bleu
+
+    def over_rows(self, coordinate: str, column: str) -> dict[str, Curve]:
+        """BLEU in one column over a coordinate of the rows that has numbers, a curve for each system."""
+        curves: dict[str, Curve] = {}
+        for row, at in self.rows.items():
+            value = self.bleu(row, column)
+            if isinstance(at.get(coordinate), int | float) and value is not None:
+                system = ", ".join(filter(None, (at["system"], at.get("variant"))))
+                xs, ys = curves.setdefault(system, ([], []))
+                xs.append(float(at[coordinate]))
+                ys.append(value)
+        return curves
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def score_cells(result: dict[str, Any], corpora: Corpora, out: Path, paper: Numbers) -> ScoredTable:
+    """Score every cell of a run; the paper's figures go beside ours, its own columns at the end."""
+    table = ScoredTable(result["baseline"] or "")
+    by_column: dict[str, dict[str, Path]] = {}
+    tests: dict[str, Slice] = {}
+    for cell in result["cells"]:
+        by_column.setdefault(cell["column"], {})[cell["row"]] = out / cell["translation"]
+        tests[cell["column"]] = Slice(**cell["test"])
+        table.rows[cell["row"]] = cell["row_coordinates"]
+        table.columns[cell["column"]] = cell["column_coordinates"]
+    for column, files in by_column.items():
+        _score_column(table, column, files, corpora.pairs(tests[column]))
+    _add_averages(table, result["averages"])
+    _add_paper(table, paper)
+    return table
+
+
+def _score_column(
+    table: ScoredTable, column: str, files: dict[str, Path], pairs: list[tuple[str, str]]
+) -> None:
+    from kster.evaluation import evaluate
+
+    lines: dict[str, list[str]] = {}
+    for row in sorted(files, key=lambda row: row != table.baseline):  # the baseline first
+        lines[row] = translated(files[row])
+    report = evaluate(lines, [target for _, target in pairs], resamples=RESAMPLES)
+    compared = report.baseline == table.baseline
+    table.sentences[column] = len(pairs)
+    table.signatures |= report.signatures
+    for system in report.systems:
+        bleu, chrf = system.metrics["BLEU"], system.metrics["chrF2"]
+        table.cells.setdefault(system.name, {})[column] = Score(
+            bleu.score, bleu.confidence, bleu.p_value if compared else None, chrf.score
+        )
+
+
+def translated(path: Path) -> list[str]:
+    """The lines of a translation that a run left behind."""
+    if not path.is_file():
+        raise KsterError(f"{path}: the translations are missing; fetch all of the run's out directory")
+    return list(read_json(path)["lines"])
+
+
+def _add_averages(table: ScoredTable, averages: dict[str, list[str]]) -> None:
+    """They come first: a wide table shows them without being moved."""
+    table.columns = {name: {"average of": columns} for name, columns in averages.items()} | table.columns
+    for name, columns in averages.items():
+        for row in table.rows:
+            values = [table.bleu(row, column) for column in columns]
+            known = [value for value in values if value is not None]
+            if len(known) == len(columns):
+                table.cells[row][name] = Score(sum(known) / len(known))
+
+
+def _add_paper(table: ScoredTable, numbers: Numbers) -> None:
+    for row, columns in numbers.items():  # a row or column of the paper that we do not have still shows
+        table.rows.setdefault(row, {"system": row})
+        for column, value in columns.items():
+            table.columns.setdefault(column, {"test": column})
+            table.cells.setdefault(row, {}).setdefault(column, Score(None)).paper = value
+
+
+# What a report is made of ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from experiments.experiment import Experiment, Paper
 from experiments.one_memory import fixed_knn
 from experiments.origin import machine
 from experiments.pipeline import Pipeline
-from experiments.results import Section, TextTable
-from experiments.scoring import Curve
+from experiments.results import Curve, Section, TextTable
 from experiments.systems import kster
 
 LEAST_MEMORY = 1_000  # segments; smaller memories cost what a small one costs

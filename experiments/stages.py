@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -40,6 +41,11 @@ class Clock:
         """Raises OutOfTime when nothing new may be begun."""
         if self.left is not None and self.left <= 0:
             raise OutOfTime
+
+
+def say(line: str) -> None:
+    """What is being done, for whoever watches."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def digest(settings: Any) -> str:

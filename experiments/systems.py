@@ -13,9 +13,9 @@ from experiments.budget import Budget
 from experiments.data import Slice
 from experiments.domains import Setting
 from experiments.engine import LENGTH_PENALTY, Engine, Fit, Training
-from experiments.pipeline import Pipeline, say
-from experiments.scoring import corpus_bleu
-from experiments.stages import digest, read_json, write_json
+from experiments.pipeline import Pipeline
+from experiments.results import corpus_bleu
+from experiments.stages import digest, read_json, say, write_json
 from kster.smoothing import FitSettings, SmootherSettings
 
 Coordinates = dict[str, Any]

@@ -17,8 +17,7 @@ from experiments.domains import mixed_setting
 from experiments.engine import Engine
 from experiments.experiment import Experiment
 from experiments.pipeline import Pipeline
-from experiments.results import Section, TextTable
-from experiments.scoring import corpus_bleu
+from experiments.results import Section, TextTable, corpus_bleu
 from experiments.systems import kster
 
 
@@ -36,7 +35,7 @@ class WordSenses(Experiment):
                 identity = [pipeline.identity(engine), [asdict(contrast) for contrast in contrasts]]
                 found = pipeline.measured("wsd", identity, partial(_measure, pipeline, engine, contrasts))
                 rows.append({"domain": domain, "system": name, **found})
-        facts = {key: selected[key] for key in ("origin", "pool", "embeddings")}
+        facts = {key: selected[key] for key in ("origin", "pool")}
         return {"statistics": {"rows": rows, **facts}}
 
     def measured_parts(self, budget: Budget) -> list[Callable[[Pipeline], object]]:
@@ -47,7 +46,7 @@ class WordSenses(Experiment):
         return [*setting.memory.slices, *(slice.at_most(budget.dev) for slice in setting.dev)]
 
     def prepare(self, corpora: Corpora, budget: Budget) -> list[Path]:
-        return [prepare(corpora, budget)]
+        return prepare(corpora, budget)
 
     def prepared_from(self, budget: Budget) -> list[Slice]:
         return [*text_slices(budget), *searched_slices(budget)]
@@ -63,8 +62,8 @@ class WordSenses(Experiment):
             rows.append([row["domain"], row["system"], *accuracy, compared, f"{row['bleu']:.1f}"])
             series.setdefault(row["system"], []).append(row["accuracy"])
         notes = (
-            f"Examples: {statistics['origin']}; {statistics['pool']:,} in all, each domain's chosen by "
-            f"{statistics['embeddings']} similarity.",
+            f"Examples: {statistics['origin']}; {statistics['pool']:,} in all, each domain's those most like "
+            "its own text by TF-IDF.",
             "p: two-sided sign test over the examples that one system has right and the other wrong.",
         )
         title = section.title("Word senses")

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from multiprocessing import get_context, parent_process
 
 import torch
 
+from experiments.budget import Budget
 from experiments.catalogue import EXPERIMENTS
-from experiments.pipeline import Pipeline, say
-from experiments.request import Request
-from experiments.stages import Clock, OutOfTime
+from experiments.pipeline import Pipeline
+from experiments.stages import Clock, OutOfTime, say
 from kster.errors import KsterError
 
 
@@ -38,13 +38,19 @@ class Share:
         return f"{self.name} (part {self.part})"
 
 
-def share_out(shares: Sequence[Share], request: Request, clock: Clock) -> bool:
+OpenPipeline = Callable[[str, Clock], Pipeline]
+"""For a base model."""
+
+
+def share_out(
+    shares: Sequence[Share], workers: int, open_pipeline: OpenPipeline, budget: Budget, clock: Clock
+) -> bool:
     """Do all of them, in this order; False when the time was over before everything was done."""
     done, failed = [], []
     with (
-        _threads(max(1, (os.cpu_count() or 1) // request.workers)),
+        _threads(max(1, (os.cpu_count() or 1) // workers)),
         ProcessPoolExecutor(
-            min(request.workers, len(shares)), get_context("spawn"), _begin, (request, clock.left)
+            min(workers, len(shares)), get_context("spawn"), _begin, (open_pipeline, budget, clock.left)
         ) as pool,
     ):
         for share, future in [(share, pool.submit(_do, share)) for share in shares]:
@@ -74,8 +80,8 @@ def _threads(count: int) -> Iterator[None]:
 class _Worker:
     """What a process keeps from one share to the next: the base models."""
 
-    def __init__(self, request: Request, clock: Clock) -> None:
-        self.request, self.clock = request, clock
+    def __init__(self, open_pipeline: OpenPipeline, budget: Budget, clock: Clock) -> None:
+        self.open_pipeline, self.budget, self.clock = open_pipeline, budget, clock
         self.pipelines: dict[str, Pipeline] = {}
 
     def do(self, share: Share) -> bool:
@@ -85,7 +91,7 @@ class _Worker:
         try:
             self.clock.check()
             pipeline = self.pipeline(share.model)
-            EXPERIMENTS[share.name].parts(self.request.budget)[share.part].do(pipeline)
+            EXPERIMENTS[share.name].parts(self.budget)[share.part].do(pipeline)
         except OutOfTime:
             return False
         except torch.OutOfMemoryError:
@@ -102,7 +108,7 @@ class _Worker:
 
     def pipeline(self, model: str) -> Pipeline:
         if model not in self.pipelines:
-            self.pipelines[model] = self.request.pipeline(model, self.clock)
+            self.pipelines[model] = self.open_pipeline(model, self.clock)
         return self.pipelines[model]
 
     def tidy_up(self) -> None:
@@ -117,10 +123,10 @@ class _Worker:
 _worker: _Worker | None = None  # of this process
 
 
-def _begin(request: Request, seconds: float | None) -> None:
+def _begin(open_pipeline: OpenPipeline, budget: Budget, seconds: float | None) -> None:
     global _worker
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    _worker = _Worker(request, Clock(seconds))
+    _worker = _Worker(open_pipeline, budget, Clock(seconds))
 
 
 def _end_with_the_parent() -> None:

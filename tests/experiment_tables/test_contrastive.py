@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Hashable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments import embeddings
-from experiments.budget import FULL, QUICK, Budget
+from experiments.budget import Budget
 from experiments.contrastive import (
     Contrast,
     build_contrasts,
@@ -21,7 +20,6 @@ from experiments.contrastive import (
     select,
 )
 from experiments.data import Corpora
-from experiments.domains import DOMAINS
 from experiments.lexicon import Thesaurus
 
 from kster.errors import KsterError
@@ -129,52 +127,21 @@ def test_another_contrawsd_is_not_taken_for_the_one_before(
     assert "ambiguous words of the corpora" in chosen()
 
 
-def packed_at(data: Path, place: Path, count: int) -> Corpora:
-    """The chosen examples beside the text that a pack has: not all that new ones would be made of."""
-    own = Path(shutil.copytree(data, place))
-    (own / "wsd" / "contrawsd.en-de.json").unlink()
-    shutil.rmtree(own / "europarl")
-    domains = {name: [asdict(Contrast(f"{i}", "r", ("c",))) for i in range(count)] for name in DOMAINS}
-    facts = {"origin": "3 ambiguous words of the corpora", "embeddings": ""}
-    counts = {"pool": count, "contrasts": count}
-    (own / "wsd" / "selected.en-de.json").write_text(json.dumps({**facts, **counts, "domains": domains}))
-    return Corpora(own, ("en", "de"), made=place / "made")
-
-
-@pytest.mark.parametrize("budget", [FULL, QUICK], ids=["full", "quick"])
-def test_examples_packed_at_a_smaller_scale_are_not_taken_for_all(
-    budget: Budget, data: Path, tmp_path: Path
-) -> None:
-    few = packed_at(data, tmp_path / "few", budget.contrasts - 1)
-    with pytest.raises(
-        KsterError, match=r"selected\.en-de\.json: too few .*cannot be chosen anew: .*europarl"
-    ):
-        prepare(few, budget)
-    for count in (budget.contrasts, budget.contrasts + 5):
-        enough = packed_at(data, tmp_path / str(count), count)
-        prepare(enough, budget)
-        chosen = read_selected(enough, budget)["domains"]
-        assert [c.source for c in chosen["law"]] == [str(i) for i in range(budget.contrasts)]
-        assert not enough.made.exists()
-
-
-def test_too_few_examples_are_chosen_anew_where_their_text_is(
+def test_a_pack_has_the_chosen_examples_and_those_of_another_budget_are_not_taken_for_them(
     data: Path, tmp_path: Path, budget: Budget
 ) -> None:
-    few = packed_at(data, tmp_path / "data", budget.contrasts - 1)
-    shutil.copytree(data / "wsd", few.root / "wsd", dirs_exist_ok=True)
-    path = prepare(few, budget)
-    assert path == few.made / "wsd" / "selected.en-de.json"
-    assert json.loads(path.read_text())["contrasts"] == budget.contrasts
-    assert len(read_selected(few, budget)["domains"]["law"]) == budget.contrasts
-    assert prepare(few, budget) == path
+    corpora = Corpora(data, ("en", "de"), made=tmp_path / "made")
+    packed = Corpora(tmp_path / "packed", ("en", "de"), made=tmp_path / "none")
+    for path in prepare(corpora, budget):
+        (packed.root / "wsd").mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, packed.root / "wsd")
+    assert prepare(packed, budget)[0].parent == packed.root / "wsd"
+    assert read_selected(packed, budget) == read_selected(corpora, budget)
+    with pytest.raises(KsterError, match=r"koran/train\.en\.xz: no such file"):  # would be chosen anew
+        prepare(packed, replace(budget, contrasts=budget.contrasts + 1))
 
 
-def test_without_the_embedding_package_examples_are_chosen_by_their_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(embeddings, "PACKAGE", "a_package_nobody_has")
-    assert embeddings.method() == "TF-IDF"
+def test_examples_are_chosen_by_their_words() -> None:
     river, money = "the river flows to the sea", "the loan has a low rate"
     pool = [Contrast(text, "", ()) for text in (river, money, river + " again", money + " again")]
     domains = {"finance": [("a loan with a rate", "")], "nature": [("a river to the sea", "")]}

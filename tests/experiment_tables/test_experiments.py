@@ -10,8 +10,7 @@ import pytest
 from experiments import NAMES
 from experiments.budget import Budget
 from experiments.catalogue import EXPERIMENTS
-from experiments.command import carry_out
-from experiments.request import Request
+from experiments.command import Request, carry_out
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +21,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
-    monkeypatch.setattr("experiments.request.QUICK", budget)
-    monkeypatch.setattr("experiments.scoring.RESAMPLES", 20)
+    monkeypatch.setattr("experiments.command.QUICK", budget)
+    monkeypatch.setattr("experiments.results.RESAMPLES", 20)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from experiments import figures
 from experiments.catalogue import EXPERIMENTS
-from experiments.scoring import Score, ScoredTable, _add_averages
+from experiments.results import Score, ScoredTable, _add_averages
 from experiments.word_senses import won_and_lost
 from matplotlib.figure import Figure
 

@@ -15,12 +15,11 @@ from experiments import pipeline as pipeline_module
 from experiments.__main__ import NOT_FINISHED, main
 from experiments.budget import Budget
 from experiments.catalogue import EXPERIMENTS
-from experiments.command import carry_out
+from experiments.command import Request, carry_out
 from experiments.data import DISTURBED, Corpora, Slice
 from experiments.engine import Engine, MemorySpec
 from experiments.experiment import result_file
 from experiments.pipeline import Pipeline
-from experiments.request import Request
 from experiments.stages import Clock, OutOfTime, locked, read_json
 
 from kster.errors import KsterError
@@ -118,7 +117,7 @@ def test_a_bare_machine_can_run_it(taught_marian: Path, data: Path, tmp_path: Pa
     code = f"""
 import sys
 for name in {missing}: sys.modules[name] = None
-from experiments import budget, request
+from experiments import budget, command
 from dataclasses import replace
 fit = {{"steps": 2, "batch_tokens": 256, "evaluate_every": 1, "max_tokens": 200, "k": 4}}
 command.QUICK = replace(budget.QUICK, memory=20, test=2, dev=4, dev_decoded=2, fit=fit)
@@ -154,7 +153,7 @@ def test_what_another_process_is_at_can_be_left_to_it(
 def test_a_packed_directory_has_all_that_is_read_and_no_more(
     data: Path, tmp_path: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.request.QUICK", budget)
+    monkeypatch.setattr("experiments.command.QUICK", budget)
     options = [
         "--data",
         str(data),

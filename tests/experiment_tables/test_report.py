@@ -12,8 +12,7 @@ from experiments.catalogue import EXPERIMENTS
 from experiments.data import Corpora, Slice
 from experiments.experiment import result_file
 from experiments.report import report
-from experiments.results import Section, bleu_table
-from experiments.scoring import Score, ScoredTable, score_cells
+from experiments.results import Score, ScoredTable, Section, bleu_table, score_cells
 from experiments.stages import write_json
 from sacrebleu.metrics import BLEU
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from experiments.budget import Budget
-from experiments.command import carry_out
+from experiments.command import Request, carry_out
 from experiments.data import DISTURBED, Corpora, Slice, write_lines
-from experiments.request import Request
 from experiments.stages import read_json
 from experiments.text_checksums import FILE, remember_text, require_same_text
 
@@ -94,7 +93,7 @@ def run(name: str, data: Path, model: Path, out: Path, stage: str = "run", worke
 def test_a_run_and_its_report_refuse_another_text(
     taught_marian: Path, own: Path, tmp_path: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.request.QUICK", budget)
+    monkeypatch.setattr("experiments.command.QUICK", budget)
     out = tmp_path / "out"
     assert run("unseen", own, taught_marian, out)
     for place in (out, out / "cache"):
@@ -116,7 +115,7 @@ def test_a_run_and_its_report_refuse_another_text(
 def test_text_that_was_made_is_known_as_well(
     own: Path, tmp_path: Path, taught_marian: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.request.QUICK", budget)
+    monkeypatch.setattr("experiments.command.QUICK", budget)
     monkeypatch.setattr("experiments.experiment.Experiment.run", lambda *given: None)  # what comes before it
     out = tmp_path / "out"
     assert run("robustness", own, taught_marian, out)
@@ -132,7 +131,7 @@ def test_text_that_was_made_is_known_as_well(
 def test_what_word_senses_are_found_in_is_known_where_it_is_there(
     own: Path, tmp_path: Path, taught_marian: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.request.QUICK", budget)
+    monkeypatch.setattr("experiments.command.QUICK", budget)
     monkeypatch.setattr("experiments.experiment.Experiment.run", lambda *given: None)
     out = tmp_path / "out"
     assert run("wsd", own, taught_marian, out)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from experiments.budget import QUICK
 from experiments.catalogue import EXPERIMENTS
 from experiments.experiment import Part
 from experiments.stages import Clock
@@ -23,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from experiments.workers import _begin
 if __name__ == "__main__":
-    with ProcessPoolExecutor(1, get_context("spawn"), _begin, (None, None)) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), _begin, (None, None, None)) as pool:
         print(pool.submit(os.getpid).result(), flush=True)
         time.sleep(60)
 """
@@ -51,8 +52,10 @@ def test_what_finds_no_room_on_the_gpu_is_left_to_the_run_itself(
 
     closed = []
     pipeline = SimpleNamespace(direction="en-de", close=lambda: closed.append(True))
-    request: Any = SimpleNamespace(budget=None, pipeline=lambda model, clock: pipeline)
+    given: Any = SimpleNamespace(open=lambda model, clock: pipeline)
     monkeypatch.setattr(EXPERIMENTS["lengths"], "parts", lambda budget: [Part(crowded, 1)])
-    assert _Worker(request, Clock()).do(Share("lengths", 0, "models/en-de"))  # not a failure, nor out of time
+    assert _Worker(given.open, QUICK, Clock()).do(
+        Share("lengths", 0, "models/en-de")
+    )  # not a failure, nor out of time
     assert "lengths (part 0) with models/en-de: no room on the GPU" in capsys.readouterr().err
     assert closed  # its memory makes room for the others

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from experiments import lexicon
 from experiments.lexicon import WordNet, find_wordnet
-from experiments.noise import disturb, disturb_lines
+from experiments.robustness import disturb, disturb_lines
 
 from kster.errors import KsterError
 

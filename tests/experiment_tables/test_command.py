@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from experiments.budget import Budget
-from experiments.command import carry_out
+from experiments.command import Request, carry_out
 from experiments.data import write_lines
 from experiments.experiment import result_file
-from experiments.request import Request
 from experiments.stages import read_json, write_json
 
 from kster.errors import KsterError
@@ -57,7 +56,7 @@ def test_results_of_another_model_are_not_replaced(
     budget: Budget,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("experiments.request.QUICK", budget)
+    monkeypatch.setattr("experiments.command.QUICK", budget)
     assert carry_out(ask("unseen", data, [taught_marian], tmp_path, quick=True))
     assert carry_out(ask("unseen", data, [taught_marian], tmp_path, quick=True))  # its own place
     for name in ("unseen", "mdmt"):  # one report has one model
