@@ -41,11 +41,13 @@ class Request:
     unseen: list[str] = field(default_factory=list)
     pack: Path | None = None
 
-    @property
-    def experiments(self) -> list[Experiment]:
+    def __post_init__(self) -> None:
         if self.name not in (*EXPERIMENTS, "all"):
             names = ", ".join(EXPERIMENTS)
             raise KsterError(f"experiment {self.name!r} is unknown; accepted: {names}, all")
+
+    @property
+    def experiments(self) -> list[Experiment]:
         return list(EXPERIMENTS.values()) if self.name == "all" else [EXPERIMENTS[self.name]]
 
     @property

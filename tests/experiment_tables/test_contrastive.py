@@ -131,9 +131,9 @@ def test_a_pack_has_the_chosen_examples_and_those_of_another_budget_are_not_take
     data: Path, tmp_path: Path, budget: Budget
 ) -> None:
     corpora = Corpora(data, ("en", "de"), made=tmp_path / "made")
+    (tmp_path / "packed" / "wsd").mkdir(parents=True)
     packed = Corpora(tmp_path / "packed", ("en", "de"), made=tmp_path / "none")
     for path in prepare(corpora, budget):
-        (packed.root / "wsd").mkdir(parents=True, exist_ok=True)
         shutil.copy(path, packed.root / "wsd")
     assert prepare(packed, budget)[0].parent == packed.root / "wsd"
     assert read_selected(packed, budget) == read_selected(corpora, budget)

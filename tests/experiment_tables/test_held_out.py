@@ -97,7 +97,7 @@ def test_test_pairs_in_a_training_text_are_left_out_of_memories_and_training(
     spec = MemorySpec("it", (Slice("it", "train"),))
     segments = pipeline.memory(spec).segments()
     assert [(segment.source, segment.target) for segment in segments] == kept
-    training = Training(spec, (Slice("it", "dev"),), 1, 100, 1, 1)
+    training = Training(spec, (Slice("it", "dev"),), 1, 500, 1, 1)
     assert baselines.train_baseline(
         training, pipeline.base, corpora, tmp_path / "cache", tmp_path / "model", 60
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from experiments.budget import Budget
 from experiments.command import Request, carry_out
-from experiments.data import DISTURBED, Corpora, Slice, write_lines
+from experiments.data import DISTURBED, Corpora, Slice, _lines, write_lines
 from experiments.stages import read_json
 from experiments.text_checksums import FILE, remember_text, require_same_text
 
@@ -27,6 +27,7 @@ def own(data: Path, tmp_path: Path) -> Path:
 
 def change(path: Path, edit: Callable[[list[str]], list[str]]) -> None:
     write_lines(path, edit(list(read_lines(path))))
+    _lines.cache_clear()  # another run is another process
 
 
 def corrected(line: int) -> Callable[[list[str]], list[str]]:
