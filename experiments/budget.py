@@ -15,6 +15,8 @@ class Budget:
     shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
     climbs: how often neighbouring settings are tried out from the best of them.
     fit: changes to `FitSettings`.
+    rival_steps: of Adaptive and Robust kNN-MT; rival_ks, rival_temperatures: numbers of neighbours, and shares
+    of kNN-MT's bandwidth, that they choose from.
     epochs, joint_epochs: lengths of fine-tuning and of Joint-training to choose from by BLEU on dev;
     least_steps: of either; most_steps, most_joint_steps: of each; batch_tokens: their batch.
     online: sentences of the simulated working day; sizes: segments of growing memories; draws: how many
@@ -39,6 +41,9 @@ class Budget:
     shortlist_of_k: int = 2
     climbs: int = 4
     fit: dict[str, Any] = field(default_factory=dict)
+    rival_steps: int = 5_000
+    rival_ks: tuple[int, ...] = (8, 16)
+    rival_temperatures: tuple[float, ...] = (0.5, 1.0, 2.0)
     epochs: tuple[int, ...] = (3, 10, 30)
     joint_epochs: tuple[int, ...] = (6, 15)
     least_steps: int = 40
@@ -84,6 +89,9 @@ QUICK = Budget(
     shortlist_of_k=1,
     climbs=1,
     fit={"steps": 20, "batch_tokens": 512, "evaluate_every": 10, "max_tokens": 1_500, "general_share": 0.0},
+    rival_steps=10,
+    rival_ks=(4,),
+    rival_temperatures=(1.0,),
     epochs=(1,),
     joint_epochs=(1,),
     least_steps=2,

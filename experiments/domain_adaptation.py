@@ -22,10 +22,12 @@ from experiments.experiment import (
 )
 from experiments.results import Curve, Section
 from experiments.systems import (
+    ADAPTIVE_KNN,
     BASE,
     FINE_TUNING,
     JOINT_TRAINING,
     KNN,
+    ROBUST_KNN,
     System,
     kster,
     kster_as_published,
@@ -66,6 +68,8 @@ class DomainAdaptation(Experiment):
             BASE,
             FINE_TUNING,
             KNN,
+            ADAPTIVE_KNN,
+            ROBUST_KNN,
             kster(budget),
             kster_with_learned_distance(budget),
             kster(budget, "started from tuned kNN-MT", start="tuned"),

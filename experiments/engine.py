@@ -37,6 +37,26 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class RivalFit:
+    """Adaptive or Robust kNN-MT (`rivals`), learned from development text with a memory.
+
+    temperature: of Adaptive kNN-MT; Robust kNN-MT learns it.
+    """
+
+    kind: Literal["adaptive", "robust"]
+    memory: MemorySpec
+    dev: tuple[Slice, ...]
+    k: int
+    steps: int
+    temperature: float = 1.0
+
+    @property
+    def name(self) -> str:
+        settings = (self.k, self.steps, self.temperature, [str(slice) for slice in self.dev])
+        return f"{self.kind}-{self.memory.name}-{digest([self.memory.identity, settings])}"
+
+
+@dataclass(frozen=True, slots=True)
 class Training:
     """The base model, trained further on the text that a memory is made of.
 
@@ -67,7 +87,7 @@ class Engine:
 
     model: Training | None = None
     memory: MemorySpec | None = None
-    smoother: SmootherSettings | Fit | Literal["carried"] | None = None
+    smoother: SmootherSettings | Fit | RivalFit | Literal["carried"] | None = None
     length_penalty: float = LENGTH_PENALTY
 
     def __str__(self) -> str:
@@ -76,4 +96,5 @@ class Engine:
         if self.memory is None:
             return "base"
         kind = "kNN-MT" if isinstance(self.smoother, SmootherSettings) else "KSTER"
+        kind = f"{self.smoother.kind} kNN-MT" if isinstance(self.smoother, RivalFit) else kind
         return f"memory {self.memory.name}, {kind}"

@@ -18,7 +18,17 @@ from experiments.experiment import (
     paper_rows,
 )
 from experiments.results import Section
-from experiments.systems import BASE, JOINT_TRAINING, KNN, Knn, System, kster, kster_as_published
+from experiments.systems import (
+    ADAPTIVE_KNN,
+    BASE,
+    JOINT_TRAINING,
+    KNN,
+    ROBUST_KNN,
+    Knn,
+    System,
+    kster,
+    kster_as_published,
+)
 from kster.smoothing import SmootherSettings
 
 _PAPER_COLUMNS = "general, law, medical, koran, it, subtitles, average specific"
@@ -53,6 +63,8 @@ class OneMemory(Experiment):
             BASE,
             JOINT_TRAINING,
             KNN,
+            ADAPTIVE_KNN,
+            ROBUST_KNN,
             kster(budget),
             kster(budget, "started from tuned kNN-MT", start="tuned"),
             kster_as_published(budget),

@@ -25,6 +25,7 @@ from experiments.results import Curve, Section, TextTable, bleu_signature, corpu
 from experiments.stages import OutOfTime, digest, read_json, say, write_json
 from kster.formats import Pair
 from kster.memory import Memory
+from kster.smoothing import Smoother
 
 DOCUMENTS = ("koran", "law", "docs_adobe")
 GROWING = (*DOMAINS, EXAMPLE)
@@ -176,6 +177,7 @@ def _work_through(pipeline: Pipeline, document: Slice, name: str) -> list[str]:
     directory = begun.with_suffix(".memory")
     shutil.rmtree(directory, ignore_errors=True)
     translator, ready = pipeline.translator(UNFITTED), pipeline.smoother(UNFITTED)
+    assert isinstance(ready, Smoother)
     with Memory.create(directory, pipeline.base) as memory:
         memory.import_pairs(Pair(*pair) for pair in pairs[: len(lines)])
         for source, target in pairs[len(lines) :]:

@@ -4,6 +4,7 @@
     cache/<direction>/lookups/…    force-decoded tokens and their neighbours, shared by fits
     cache/<direction>/fits/…       smoothers
     cache/<direction>/models/…     fine-tuned baselines
+    cache/<direction>/rivals/…     Adaptive and Robust kNN-MT
     out/tunings/<direction>/…      kNN-MT's likelihood over its grid
     out/translations/<direction>/… what the report reads; small, as all in `out`
 
@@ -24,9 +25,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import load_file, save_file
+
 from experiments.baselines import train_baseline
 from experiments.data import Corpora, Pairs, Slice, languages_of
-from experiments.engine import Engine, Fit, MemorySpec, Training
+from experiments.engine import Engine, Fit, MemorySpec, RivalFit, Training
+from experiments.rivals import AdaptiveKnn, Rival, RobustKnn, learn, look_up
 from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_json, say, write_json
 from kster.formats import Pair
 from kster.memory import Memory, Neighbours
@@ -78,6 +82,8 @@ class Pipeline:
             smoother = self._carried or SAFE_KNN.to_json()
         elif isinstance(smoother, SmootherSettings):
             smoother = smoother.to_json()
+        elif isinstance(smoother, RivalFit):
+            smoother = smoother.name
         elif smoother is not None:
             smoother = f"fit {self._fit_name(smoother)}"
         return {
@@ -196,10 +202,36 @@ class Pipeline:
         # The settings name the weights by their content.
         return f"carried {digest(settings.read_text(encoding='utf-8'))}" if settings.is_file() else None
 
-    def smoother(self, engine: Engine) -> Smoother:
+    def _rival(self, wanted: RivalFit) -> Rival:
+        """Adaptive or Robust kNN-MT, learned if need be."""
+        directory = self.cache / "rivals"
+        path = directory / f"{wanted.name}.safetensors"
+        rival: Rival = (
+            AdaptiveKnn(wanted.k, wanted.temperature, self.base)
+            if wanted.kind == "adaptive"
+            else RobustKnn(wanted.k, self.base)
+        )
+        rival.to(self.base.device)
+
+        def make() -> None:
+            say(f"learning {wanted.name}")
+            pairs = self.corpora.fitting_pairs(*wanted.dev)
+            learn(rival, look_up(rival, self.base, self.memory(wanted.memory), pairs), wanted.steps)
+            directory.mkdir(parents=True, exist_ok=True)
+            part = part_of(path)
+            save_file(rival.state_dict(), part)
+            part.rename(path)
+
+        self.once(path, make)
+        rival.load_state_dict(load_file(path))
+        return rival.eval()
+
+    def smoother(self, engine: Engine) -> Smoother | Rival:
         """Ready for use on the model's device."""
         wanted = engine.smoother
         assert wanted is not None
+        if isinstance(wanted, RivalFit):
+            return self._rival(wanted)
         if wanted == "carried":
             directory = model_directory(self.base) / SMOOTHER_DIRECTORY if self._carried else None
         else:
@@ -215,6 +247,7 @@ class Pipeline:
         """Force the decoder along each translation and look every state up."""
         assert engine.memory is not None
         smoother = self.smoother(engine)
+        assert isinstance(smoother, Smoother)
         memory = self.memory(engine.memory)
         for forced in self.base.force_decode(pairs):
             neighbours, smoothing, _ = smooth_forced(self.base, forced, memory, smoother)
@@ -272,8 +305,8 @@ class Pipeline:
         """
         if engine.model is not None:
             self.translator(engine)
-        if isinstance(engine.smoother, Fit):
-            self.fit(engine.smoother)
+        if isinstance(engine.smoother, Fit | RivalFit):
+            self.smoother(engine)
         if engine.memory is not None:
             self.memory(engine.memory)
 

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from experiments import knn_tuning
 from experiments.budget import Budget
 from experiments.data import Slice
 from experiments.domains import Setting
-from experiments.engine import LENGTH_PENALTY, Engine, Fit, Training
+from experiments.engine import LENGTH_PENALTY, Engine, Fit, RivalFit, Training
 from experiments.pipeline import Pipeline
 from experiments.results import corpus_bleu
 from experiments.stages import digest, read_json, say, write_json
@@ -138,12 +138,36 @@ class Kster(System):
         return Engine(memory=setting.memory, smoother=fit, length_penalty=penalty)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearnedKnn(System):
+    """Adaptive or Robust kNN-MT; how many neighbours, and Adaptive's temperature, are chosen by BLEU on dev:
+    around tuned kNN-MT's bandwidth, since temperatures depend on the model."""
+
+    kind: Literal["adaptive", "robust"]
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        temperatures = [1.0]
+        if self.kind == "adaptive":
+            bandwidth = Knn().tuned(pipeline, setting, budget).bandwidth
+            assert bandwidth is not None
+            temperatures = [share * bandwidth for share in budget.rival_temperatures]
+        fits = [
+            RivalFit(self.kind, setting.memory, setting.dev, k, budget.rival_steps, temperature)
+            for k in budget.rival_ks
+            for temperature in temperatures
+        ]
+        engines = [Engine(None, setting.memory, fit, penalty) for fit in fits]
+        return choose(pipeline, engines, setting.dev, budget)
+
+
 # The usual rows ----------------------------------------------------------------------------------------
 
 BASE: System = Base(coordinates={"system": "Base"})
 FINE_TUNING: System = Trained(coordinates={"system": "Finetuning"})
 JOINT_TRAINING: System = Trained(coordinates={"system": "Joint-training"}, joint=True)
 KNN: System = Knn(coordinates={"system": "kNN-MT"})
+ADAPTIVE_KNN: System = LearnedKnn(coordinates={"system": "Adaptive kNN-MT"}, kind="adaptive")
+ROBUST_KNN: System = LearnedKnn(coordinates={"system": "Robust kNN-MT"}, kind="robust")
 
 
 def kster(budget: Budget, variant: str = "", *, from_knn: bool = False, **changes: Any) -> System:

@@ -23,6 +23,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
     monkeypatch.setattr("experiments.command.QUICK", budget)
     monkeypatch.setattr("experiments.results.RESAMPLES", 20)
+    monkeypatch.setattr("experiments.robustness.SEEDS", (1, 2))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
