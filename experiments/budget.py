@@ -15,7 +15,7 @@ class Budget:
     shortlist: kNN-MT settings translated to choose by BLEU, shortlist_of_k: for a given k;
     climbs: how often neighbouring settings are tried out from the best of them.
     fit: changes to `FitSettings`.
-    rival_steps: of Adaptive and Robust kNN-MT; rival_ks, rival_temperatures: numbers of neighbours, and shares
+    rival_steps: of Adaptive and Robust kNN-MT; rival_ks, rival_temperatures: numbers of neighbours and shares
     of kNN-MT's bandwidth, that they choose from.
     epochs, joint_epochs: lengths of fine-tuning and of Joint-training to choose from by BLEU on dev;
     least_steps: of either; most_steps, most_joint_steps: of each; batch_tokens: their batch.
