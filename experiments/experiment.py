@@ -15,7 +15,16 @@ from typing import Any, ClassVar
 from experiments import figures
 from experiments.budget import Budget
 from experiments.data import Corpora, Slice
-from experiments.domains import DOMAINS, GENERAL, MIXED, Setting, domain_setting, mixed_setting, test_slice
+from experiments.domains import (
+    DOMAINS,
+    GENERAL,
+    MIXED,
+    NEWS_TRAIN,
+    Setting,
+    domain_setting,
+    mixed_setting,
+    test_slice,
+)
 from experiments.origin import origin
 from experiments.pipeline import Pipeline
 from experiments.results import Numbers, Section
@@ -147,14 +156,17 @@ class Experiment:
         return found + [Part(do, MEASURED_AS_LINES) for do in self.measured_parts(budget)]
 
     def reads(self, budget: Budget) -> list[Slice]:
-        """All text (disturbed corpora are made of theirs); with each memory the test set it leaves out."""
+        """All text (disturbed corpora are made of theirs); with each memory the test set it leaves out.
+
+        NEWS_TRAIN tells the report which words are rare.
+        """
         slices: list[Slice] = []
         for block in self.table(budget).blocks:
             setting = block.setting
             slices += setting.memory.slices + (setting.searched.slices if setting.searched else ())
             slices += (dev.at_most(budget.dev) for dev in setting.dev)
             slices += (column.test for column in block.columns)
-        slices += self.also_reads(budget)
+        slices += [*self.also_reads(budget), NEWS_TRAIN]
         left_out = [slice.tests for slice in slices if slice.split != slice.tests.split]
         return list(dict.fromkeys([*slices, *left_out]))
 

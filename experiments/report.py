@@ -13,7 +13,7 @@ from experiments.catalogue import EXPERIMENTS
 from experiments.data import LANGUAGES, Corpora, Slice
 from experiments.experiment import Experiment
 from experiments.origin import in_words
-from experiments.results import Section, TextTable, bleu_table, score_cells
+from experiments.results import Section, TextTable, bleu_table, further_table, score_cells
 from experiments.stages import read_json, write_json
 from experiments.text_checksums import require_same_text
 from kster.errors import KsterError
@@ -72,6 +72,8 @@ def _section(experiment: Experiment, result: dict[str, Any], data: Path, out: Pa
     if result["cells"]:
         section.scored = score_cells(result, section.corpora, out, paper)
         section.tables.append(bleu_table(section.scored, section.title(experiment.name)))
+        title = section.title(f"{experiment.name}: chrF and rare words")
+        section.tables.append(further_table(section.scored, title))
         section.data |= {"scores": section.scored.to_json(), "cells": result["cells"]}
     experiment.draw(section)
     return section

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.data import Corpora, Slice
+from experiments.data import Corpora, Pairs, Slice
+from experiments.domains import NEWS_TRAIN
 from experiments.stages import read_json
 from kster.errors import KsterError
 
@@ -55,6 +58,7 @@ class Score:
     confidence: float | None = None
     p_value: float | None = None  # against the table's baseline
     chrf: float | None = None
+    rare: float | None = None  # recall of rare words, %
     paper: float | None = None
 
     def text(self) -> str:
@@ -98,6 +102,7 @@ class ScoredTable:
 def score_cells(result: dict[str, Any], corpora: Corpora, out: Path, paper: Numbers) -> ScoredTable:
     """Score every cell of a run; the paper's figures go beside ours, its own columns at the end."""
     table = ScoredTable(result["baseline"] or "")
+    common = {word for _, target in corpora.pairs(NEWS_TRAIN) for word in _words(target)}
     by_column: dict[str, dict[str, Path]] = {}
     tests: dict[str, Slice] = {}
     for cell in result["cells"]:
@@ -106,29 +111,49 @@ def score_cells(result: dict[str, Any], corpora: Corpora, out: Path, paper: Numb
         table.rows[cell["row"]] = cell["row_coordinates"]
         table.columns[cell["column"]] = cell["column_coordinates"]
     for column, files in by_column.items():
-        _score_column(table, column, files, corpora.pairs(tests[column]))
+        _score_column(table, column, files, corpora.pairs(tests[column]), common)
     _add_averages(table, result["averages"])
     _add_paper(table, paper)
     return table
 
 
 def _score_column(
-    table: ScoredTable, column: str, files: dict[str, Path], pairs: list[tuple[str, str]]
+    table: ScoredTable, column: str, files: dict[str, Path], pairs: Pairs, common: set[str]
 ) -> None:
     from kster.evaluation import evaluate
 
     lines: dict[str, list[str]] = {}
     for row in sorted(files, key=lambda row: row != table.baseline):  # the baseline first
         lines[row] = translated(files[row])
-    report = evaluate(lines, [target for _, target in pairs], resamples=RESAMPLES)
+    references = [target for _, target in pairs]
+    report = evaluate(lines, references, resamples=RESAMPLES)
     compared = report.baseline == table.baseline
     table.sentences[column] = len(pairs)
     table.signatures |= report.signatures
     for system in report.systems:
         bleu, chrf = system.metrics["BLEU"], system.metrics["chrF2"]
         table.cells.setdefault(system.name, {})[column] = Score(
-            bleu.score, bleu.confidence, bleu.p_value if compared else None, chrf.score
+            bleu.score,
+            bleu.confidence,
+            bleu.p_value if compared else None,
+            chrf.score,
+            rare_word_recall(lines[system.name], references, common),
         )
+
+
+def rare_word_recall(lines: Sequence[str], references: Sequence[str], common: set[str]) -> float | None:
+    """How many of the references' words that are not common stand in the translations, in percent: the terms
+    of a domain, mostly. None where there are none."""
+    wanted = matched = 0
+    for line, reference in zip(lines, references, strict=True):
+        rare = Counter(word for word in _words(reference) if word not in common)
+        wanted += rare.total()
+        matched += (rare & Counter(_words(line))).total()
+    return 100.0 * matched / wanted if wanted else None
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def translated(path: Path) -> list[str]:
@@ -224,3 +249,20 @@ def bleu_table(scored: ScoredTable, title: str) -> TextTable:
         notes.append(f"* differs from {scored.baseline} (paired bootstrap, p < 0.05).")
     notes += [f"{name}: `{signature}`" for name, signature in scored.signatures.items()]
     return TextTable(title, rows, tuple(notes))
+
+
+def further_table(scored: ScoredTable, title: str) -> TextTable:
+    """chrF and the recall of rare words, of what was translated."""
+    rows = [["", *scored.sentences]]
+    for row in scored.rows:
+        cells = [scored.cells.get(row, {}).get(column) for column in scored.sentences]
+        texts = ["–" if c is None or c.chrf is None else f"{c.chrf:.1f}; {_percent(c.rare)}" for c in cells]
+        rows.append([row, *texts])
+    note = (
+        "Rare words: those of the references that 13,064 lines of news (newstest 2008 to 2012) do not have."
+    )
+    return TextTable(title, rows, (f"chrF2; recall of rare words. {note}",))
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0f} %"

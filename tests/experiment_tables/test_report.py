@@ -12,7 +12,7 @@ from experiments.catalogue import EXPERIMENTS
 from experiments.data import Corpora, Slice
 from experiments.experiment import result_file
 from experiments.report import report
-from experiments.results import Score, ScoredTable, Section, bleu_table, score_cells
+from experiments.results import Score, ScoredTable, Section, bleu_table, rare_word_recall, score_cells
 from experiments.stages import write_json
 from sacrebleu.metrics import BLEU
 
@@ -131,3 +131,11 @@ def test_systems_are_compared_with_the_baseline_wherever_it_stands(data: Path, t
     assert p_values["KSTER"] is not None
     assert p_values["KSTER"] > 0.5
     assert scored["KSTER"]["elsewhere"].p_value is None  # where there is no baseline, nothing is compared
+
+
+def test_the_recall_of_rare_words_counts_words_that_news_lack() -> None:
+    common = {"the", "house", "is"}
+    references = ["The Xylem house is Xylem.", "The phloem", "the house"]
+    lines = ["the xylem is", "a house", "phloem"]
+    assert rare_word_recall(lines, references, common) == pytest.approx(100 / 3)  # one of three
+    assert rare_word_recall(["a"], ["the house"], common) is None
