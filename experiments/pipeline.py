@@ -21,18 +21,17 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-from experiments.baselines import train_baseline
+from experiments.building import build_memory, train_baseline
 from experiments.data import Corpora, Pairs, Slice, languages_of
 from experiments.engine import Engine, Fit, MemorySpec, RivalFit, Training
-from experiments.rivals import AdaptiveKnn, Rival, RobustKnn, learn, look_up
+from experiments.rivals import Rival, learn, look_up, rival_of
 from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_json, say, write_json
-from kster.formats import Pair
 from kster.memory import Memory, Neighbours
 from kster.model import BaseModel, ForcedSentence
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, Smoothing, fit, tune
@@ -42,9 +41,6 @@ from kster.smoothing.fitting.sweep import Trial
 from kster.smoothing.smoother import SETTINGS_FILE
 from kster.translation import Translator
 from kster.translation.explanation import smooth_forced
-
-IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
-KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
 
 
 class Pipeline:
@@ -113,29 +109,10 @@ class Pipeline:
             return self._memory[1]
         self.close()
         directory = self.cache / "memories" / f"{spec.name}-{digest(spec.identity)}"
-        self.once(directory, lambda: self._build(spec, directory))
+        pairs = partial(self.corpora.learnable_pairs, *spec.slices)
+        self.once(directory, lambda: build_memory(spec.name, pairs(), directory, self.base, self.clock))
         self._memory = (spec.identity, Memory.open(directory, self.base))
         return self._memory[1]
-
-    def _build(self, spec: MemorySpec, directory: Path) -> None:
-        part = directory.with_name(directory.name + ".part")
-        progress = part.with_name(part.name + ".json")  # how many pairs are in for certain
-        if not progress.is_file():
-            shutil.rmtree(part, ignore_errors=True)
-            part.parent.mkdir(parents=True, exist_ok=True)
-            Memory.create(part, self.base).close()
-            write_json(progress, 0)
-        pairs = self.corpora.learnable_pairs(*spec.slices)
-        with Memory.open(part, self.base) as memory:
-            for first in range(read_json(progress), len(pairs), IMPORT_AT_ONCE):
-                self.clock.check()
-                chunk = pairs[first : first + IMPORT_AT_ONCE]
-                # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
-                memory.import_pairs((Pair(source, target) for source, target in chunk), at_once=KEYS_AT_ONCE)
-                write_json(progress, first + len(chunk))
-                say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
-        part.rename(directory)
-        progress.unlink()
 
     def close(self) -> None:
         if self._memory is not None:
@@ -204,20 +181,14 @@ class Pipeline:
 
     def _rival(self, wanted: RivalFit) -> Rival:
         """Adaptive or Robust kNN-MT, learned if need be."""
-        directory = self.cache / "rivals"
-        path = directory / f"{wanted.name}.safetensors"
-        rival: Rival = (
-            AdaptiveKnn(wanted.k, wanted.temperature, self.base)
-            if wanted.kind == "adaptive"
-            else RobustKnn(wanted.k, self.base)
-        )
-        rival.to(self.base.device)
+        path = self.cache / "rivals" / f"{wanted.name}.safetensors"
+        rival = rival_of(wanted, self.base)
 
         def make() -> None:
             say(f"learning {wanted.name}")
             pairs = self.corpora.fitting_pairs(*wanted.dev)
             learn(rival, look_up(rival, self.base, self.memory(wanted.memory), pairs), wanted.steps)
-            directory.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             part = part_of(path)
             save_file(rival.state_dict(), part)
             part.rename(path)

@@ -30,6 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from experiments.data import Pairs
+from experiments.engine import RivalFit
 from kster.errors import KsterError
 from kster.memory import Memory, Neighbours
 from kster.model import BaseModel
@@ -113,8 +114,8 @@ def _start_small(network: nn.Sequential, k: int) -> None:
 
 
 class AdaptiveKnn(Rival):
-    def __init__(self, k: int, temperature: float, model: BaseModel | None = None) -> None:
-        super().__init__(k, model)
+    def __init__(self, k: int, temperature: float) -> None:
+        super().__init__(k)
         self.temperature = temperature
         self.numbers = [2**i for i in range(int(math.log2(k)) + 1)]
         self.network = nn.Sequential(
@@ -153,6 +154,13 @@ class RobustKnn(Rival):
         known = torch.cat([evidence.own, evidence.at_values, evidence.largest[:, None]], dim=-1)
         shares = torch.cat([belief[:, None], self.belief_in_model(known)], dim=-1).log_softmax(-1)  # (n, 2)
         return weights + shares[:, :1], shares[:, 1]
+
+
+def rival_of(wanted: RivalFit, model: BaseModel) -> Rival:
+    """As it is before it has learned."""
+    adaptive = wanted.kind == "adaptive"
+    rival = AdaptiveKnn(wanted.k, wanted.temperature) if adaptive else RobustKnn(wanted.k, model)
+    return rival.to(model.device)
 
 
 @torch.inference_mode()

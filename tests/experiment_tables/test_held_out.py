@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments import baselines, domains, online
+from experiments import building, domains, online
 from experiments.budget import FULL, QUICK, Budget
 from experiments.catalogue import EXPERIMENTS
 from experiments.contrastive import searched_slices
@@ -98,7 +98,7 @@ def test_test_pairs_in_a_training_text_are_left_out_of_memories_and_training(
     segments = pipeline.memory(spec).segments()
     assert [(segment.source, segment.target) for segment in segments] == kept
     training = Training(spec, (Slice("it", "dev"),), 1, 500, 1, 1)
-    assert baselines.train_baseline(
+    assert building.train_baseline(
         training, pipeline.base, corpora, tmp_path / "cache", tmp_path / "model", 60
     )
     (source,) = [p for p in (tmp_path / "cache" / "text").glob("*.source") if "dog" in p.read_text()]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import building
 from experiments import pipeline as pipeline_module
 from experiments.__main__ import NOT_FINISHED, main
 from experiments.budget import Budget
@@ -91,7 +92,7 @@ def test_small_results_are_enough_to_go_on_elsewhere(
 def test_a_memory_whose_build_was_killed_is_finished_without_double_entries(
     taught_marian: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline_module, "IMPORT_AT_ONCE", 5)
+    monkeypatch.setattr(building, "IMPORT_AT_ONCE", 5)
     spec = MemorySpec("koran", (Slice("koran", "train", 30),))
     expected = [
         (s.source, s.target) for s in make(taught_marian, data, tmp_path / "whole").memory(spec).segments()
@@ -102,9 +103,9 @@ def test_a_memory_whose_build_was_killed_is_finished_without_double_entries(
             raise KeyboardInterrupt
         write_json(path, content)
 
-    write_json = pipeline_module.write_json
+    write_json = building.write_json
     with monkeypatch.context() as broken:
-        broken.setattr(pipeline_module, "write_json", killed)
+        broken.setattr(building, "write_json", killed)
         with pytest.raises(KeyboardInterrupt):
             make(taught_marian, data, tmp_path / "killed").memory(spec)
     memory = make(taught_marian, data, tmp_path / "killed").memory(spec)

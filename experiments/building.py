@@ -1,20 +1,49 @@
-"""The trained baselines: the base model fine-tuned on a domain, or on everything at once (Joint-training)."""
+"""What takes long and is made in parts: memories, and the trained baselines.
+
+Baselines are the base model fine-tuned on a domain, or on everything at once (Joint-training).
+"""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import yaml
 
 from experiments.data import Corpora, Pairs, Slice, write_lines
 from experiments.engine import Training
-from experiments.stages import digest
+from experiments.stages import Clock, digest, read_json, say, write_json
+from kster.formats import Pair
+from kster.memory import Memory
 from kster.model import BaseModel
 from kster.training import train
 
+IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
+KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
 CHARACTERS_PER_TOKEN = 3.5  # of German and English in a 16k vocabulary; only sets how many steps an epoch has
 WORTH_COMPILING = 3_000  # steps; on a GPU compiling takes about a minute
 SMALL, OFTEN = 30_000, 4.0  # in a mixture, corpora of fewer pairs are seen this many times an epoch
+
+
+def build_memory(name: str, pairs: Pairs, directory: Path, base: BaseModel, clock: Clock) -> None:
+    """A memory of these pairs; stopped, it is gone on with from where it was."""
+    part = directory.with_name(directory.name + ".part")
+    progress = part.with_name(part.name + ".json")  # how many pairs are in for certain
+    if not progress.is_file():
+        shutil.rmtree(part, ignore_errors=True)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        Memory.create(part, base).close()
+        write_json(progress, 0)
+    with Memory.open(part, base) as memory:
+        for first in range(read_json(progress), len(pairs), IMPORT_AT_ONCE):
+            clock.check()
+            chunk = pairs[first : first + IMPORT_AT_ONCE]
+            # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
+            memory.import_pairs((Pair(source, target) for source, target in chunk), at_once=KEYS_AT_ONCE)
+            write_json(progress, first + len(chunk))
+            say(f"memory {name}: {first + len(chunk):,} of {len(pairs):,} pairs")
+    part.rename(directory)
+    progress.unlink()
 
 
 def train_baseline(
