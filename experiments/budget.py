@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
+    """domains: corpora that have a memory, a development and a test set.
+    memory: pairs of a domain's memory at most; general_memory: of Europarl in the mixed memory.
     it_every: of how many pairs of the IT corpus its memory takes one; it_parts: likewise, as it grows.
     test, dev: pairs at most; dev is force-decoded, dev_decoded of it translated to choose by BLEU.
     figure_test: pairs of each test set for figures that compare many settings; grid_test: for the grid.
@@ -28,6 +29,7 @@ class Budget:
     """
 
     name: str
+    domains: tuple[str, ...] = ("koran", "it", "law", "docs_adobe")
     memory: int | None = None
     general_memory: int = 30_000
     it_every: int = 5

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from experiments.budget import Budget
 from experiments.data import Corpora, Pairs, Slice
-from experiments.domains import DOMAINS, GENERAL, LAW_MEMORY, NEWS_TRAIN, memory_slice, test_slice
+from experiments.domains import GENERAL, LAW_MEMORY, NEWS_TRAIN, memory_slice, test_slice
 from experiments.lexicon import Thesaurus, thesaurus_of
 from experiments.stages import digest, read_json, write_json
 from kster.errors import KsterError
@@ -235,7 +235,7 @@ def prepare(corpora: Corpora, budget: Budget) -> list[Path]:
         raise KsterError(
             f"{corpora.root}: no ambiguous words in the test sets; put ContraWSD's file at {given} instead"
         )
-    text = {domain: memory_slice(domain, budget).at_most(DOMAIN_SENTENCES) for domain in DOMAINS}
+    text = {domain: memory_slice(domain, budget).at_most(DOMAIN_SENTENCES) for domain in budget.domains}
     own = {domain: corpora.pairs(slice) for domain, slice in text.items()}
     chosen = select(contrasts, own, budget.contrasts, corpora.direction.index("en"))
     domains = {domain: [asdict(contrast) for contrast in found] for domain, found in chosen.items()}
@@ -266,7 +266,7 @@ def searched_slices(budget: Budget) -> list[Slice]:
     The smoother that a model carries, from which fits begin, has learned from Europarl's dev set, however
     (`smoother.domains` of its recipe).
     """
-    tests = [test_slice(name, budget) for name in (GENERAL, *DOMAINS)]
+    tests = [test_slice(name, budget) for name in (GENERAL, *budget.domains)]
     more = [Slice(name, split) for name in ("ted", "europarl") for split in ("dev", "test")]
     most = None if budget.test is None else 40 * budget.test
     return [Slice(slice.corpus, slice.split, most) for slice in (*tests, *more)]

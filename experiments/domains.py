@@ -8,7 +8,6 @@ from experiments.budget import Budget
 from experiments.data import DISTURBED, Slice
 from experiments.engine import MemorySpec
 
-DOMAINS = ("koran", "it", "law", "docs_adobe")
 GENERAL = "general"
 MIXED = "mixed"
 
@@ -58,6 +57,6 @@ def mixed_setting(budget: Budget) -> Setting:
     slices = (
         NEWS_TRAIN.at_most(budget.memory),
         Slice("europarl", "train", budget.general_memory),
-        *(memory_slice(domain, budget) for domain in DOMAINS),
+        *(memory_slice(domain, budget) for domain in budget.domains),
     )
-    return Setting(MemorySpec(MIXED, slices), (NEWS_DEV, *(dev_slice(domain) for domain in DOMAINS)))
+    return Setting(MemorySpec(MIXED, slices), (NEWS_DEV, *(dev_slice(domain) for domain in budget.domains)))

@@ -16,7 +16,6 @@ from experiments import figures
 from experiments.budget import Budget
 from experiments.data import Corpora, Slice
 from experiments.domains import (
-    DOMAINS,
     GENERAL,
     MIXED,
     NEWS_TRAIN,
@@ -228,11 +227,11 @@ def columns(*tests: str, budget: Budget, memory: str, prefix: str = "") -> tuple
 def by_domain(systems: tuple[System, ...], budget: Budget, baseline: str = "kNN-MT") -> Table:
     """A memory for each domain; its test set, and the general one with the same memory."""
     blocks = []
-    for domain in DOMAINS:
+    for domain in budget.domains:
         (general,) = columns(GENERAL, budget=budget, memory=domain)
         tests = (*columns(domain, budget=budget, memory=domain), replace(general, name=_general_with(domain)))
         blocks.append(Block(domain_setting(domain, budget), systems, tests))
-    averages = {SPECIFIC_AVERAGE: DOMAINS, GENERAL_AVERAGE: tuple(map(_general_with, DOMAINS))}
+    averages = {SPECIFIC_AVERAGE: budget.domains, GENERAL_AVERAGE: tuple(map(_general_with, budget.domains))}
     return Table(tuple(blocks), averages, baseline)
 
 
@@ -242,9 +241,9 @@ def _general_with(domain: str) -> str:
 
 def mixed(systems: tuple[System, ...], budget: Budget, baseline: str = "kNN-MT") -> Table:
     """One memory of general and domain text for all tests."""
-    tests = columns(GENERAL, *DOMAINS, budget=budget, memory=MIXED)
+    tests = columns(GENERAL, *budget.domains, budget=budget, memory=MIXED)
     block = Block(mixed_setting(budget), systems, tests)
-    return Table((block,), {SPECIFIC_AVERAGE: DOMAINS}, baseline)
+    return Table((block,), {SPECIFIC_AVERAGE: budget.domains}, baseline)
 
 
 def by_domain_and_mixed(
@@ -252,8 +251,8 @@ def by_domain_and_mixed(
 ) -> Table:
     """As `by_domain`, and the same tests with one memory for all."""
     table = by_domain(single, budget, baseline)
-    tests = columns(GENERAL, *DOMAINS, budget=budget, memory=MIXED, prefix="mixed ")
-    averages = table.averages | {"average mixed specific": tuple(f"mixed {d}" for d in DOMAINS)}
+    tests = columns(GENERAL, *budget.domains, budget=budget, memory=MIXED, prefix="mixed ")
+    averages = table.averages | {"average mixed specific": tuple(f"mixed {d}" for d in budget.domains)}
     blocks = (*table.blocks, Block(mixed_setting(budget), joined, tests))
     return Table(blocks, averages, baseline)
 

@@ -14,7 +14,6 @@ from experiments.budget import Budget
 from experiments.data import Slice
 from experiments.domain_adaptation import DomainAdaptation
 from experiments.domains import (
-    DOMAINS,
     GENERAL,
     MIXED,
     NEWS_DEV,
@@ -95,11 +94,11 @@ class Neighbours(Experiment):
         )
         blocks = [
             Block(domain_setting(domain, budget), systems, columns(domain, budget=budget, memory=domain))
-            for domain in DOMAINS
+            for domain in budget.domains
         ]
-        tests = columns(GENERAL, *DOMAINS, budget=budget, memory=MIXED, prefix="mixed ")
+        tests = columns(GENERAL, *budget.domains, budget=budget, memory=MIXED, prefix="mixed ")
         blocks.append(Block(mixed_setting(budget), systems, tests))
-        averages = {"average DAMT": DOMAINS, "average MDMT": tuple(column.name for column in tests)}
+        averages = {"average DAMT": budget.domains, "average MDMT": tuple(column.name for column in tests)}
         return Table(tuple(blocks), averages, baseline=f"kNN-MT k={budget.ks[-1]}")
 
     def draw(self, section: Section) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from experiments import figures
 from experiments.budget import Budget
 from experiments.data import EXAMPLE, Slice
-from experiments.domains import DOMAINS, GENERAL, memory_slice, test_slice
+from experiments.domains import GENERAL, memory_slice, test_slice
 from experiments.engine import Engine, MemorySpec
 from experiments.experiment import Column, Experiment, cell
 from experiments.pipeline import Pipeline
@@ -27,8 +27,7 @@ from kster.formats import Pair
 from kster.memory import Memory
 from kster.smoothing import Smoother
 
-DOCUMENTS = ("koran", "law", "docs_adobe")
-GROWING = (*DOMAINS, EXAMPLE)
+DOCUMENTS = ("koran", "law", "docs_adobe")  # IT's lines are no running text
 SAVE_EVERY = 50  # sentences
 WINDOWS = 10  # parts of a document in the curve of quality over time
 UNFITTED = Engine(smoother="carried")
@@ -41,21 +40,21 @@ class Online(Experiment):
     summary = "A translator at work: each reference joins the memory after its sentence."
 
     def measure(self, pipeline: Pipeline, budget: Budget) -> dict[str, Any]:
-        cells = [cell for domain in DOCUMENTS for cell in _day(pipeline, domain, budget)]
-        growth = [cell for domain in GROWING for cell in _growth(pipeline, domain, budget)]
+        cells = [cell for domain in _documents(budget) for cell in _day(pipeline, domain, budget)]
+        growth = [cell for domain in (*budget.domains, EXAMPLE) for cell in _growth(pipeline, domain, budget)]
         return {"cells": cells, "baseline": "without learning", "statistics": {"growth": growth}}
 
     def measured_parts(self, budget: Budget) -> list[Callable[[Pipeline], object]]:
         return [
-            *(partial(_day, domain=domain, budget=budget) for domain in DOCUMENTS),
-            *(partial(_growth, domain=domain, budget=budget) for domain in GROWING),
+            *(partial(_day, domain=domain, budget=budget) for domain in _documents(budget)),
+            *(partial(_growth, domain=domain, budget=budget) for domain in (*budget.domains, EXAMPLE)),
         ]
 
     def also_reads(self, budget: Budget) -> list[Slice]:
         return [
             test_slice(GENERAL, budget),
-            *(memory_slice(domain, budget) for domain in GROWING),
-            *(test_slice(domain, budget) for domain in GROWING),
+            *(memory_slice(domain, budget) for domain in (*budget.domains, EXAMPLE)),
+            *(test_slice(domain, budget) for domain in (*budget.domains, EXAMPLE)),
         ]
 
     def draw(self, section: Section) -> None:
@@ -91,6 +90,10 @@ class Online(Experiment):
             rows += [[name, *map(_mean_and_range, curve.values())] for name, curve in curves.items()]
             section.tables.append(TextTable(title, rows, notes))
         section.data["online"] = {"over_time": over_time, "growth": growth, "signature": signature}
+
+
+def _documents(budget: Budget) -> list[str]:
+    return [domain for domain in budget.domains if domain in DOCUMENTS]
 
 
 def _kind(place: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from experiments.budget import Budget
 from experiments.data import DISTURBED, Corpora, Slice, write_lines
-from experiments.domains import DOMAINS, domain_setting, memory_slice
+from experiments.domains import domain_setting, memory_slice
 from experiments.experiment import SPECIFIC_AVERAGE, Block, Experiment, Paper, Table, columns, paper_rows
 from experiments.lexicon import WordNet, find_wordnet
 from experiments.systems import ADAPTIVE_KNN, BASE, KNN, ROBUST_KNN, kster, kster_with_learned_distance
@@ -45,7 +45,7 @@ class Noisy(Experiment):
     """What experiments with disturbed memories have in common: they make the text first."""
 
     def prepare(self, corpora: Corpora, budget: Budget) -> list[Path]:
-        wanted = [memory_slice(domain + DISTURBED, budget) for domain in DOMAINS]
+        wanted = [memory_slice(domain + DISTURBED, budget) for domain in budget.domains]
         missing = [slice for slice in wanted if not corpora.has(slice)]
         wordnet = WordNet(find_wordnet()) if missing else None
         for slice in wanted:
@@ -98,7 +98,7 @@ class Robustness(Noisy):
     def table(self, budget: Budget) -> Table:
         blocks = []
         ours = (KNN, ADAPTIVE_KNN, ROBUST_KNN, kster(budget))
-        for domain in DOMAINS:
+        for domain in budget.domains:
             tests = columns(domain, budget=budget, memory=domain)
             clean = domain_setting(domain, budget)
             noisy = domain_setting(domain, budget, disturbed=True)
@@ -109,7 +109,7 @@ class Robustness(Noisy):
                 Block(noisy, tuple(system.at(noise=NOISE) for system in ours), tests),
                 Block(surprised, late, tests),
             ]
-        return Table(tuple(blocks), {SPECIFIC_AVERAGE: DOMAINS}, baseline="kNN-MT")
+        return Table(tuple(blocks), {SPECIFIC_AVERAGE: budget.domains}, baseline="kNN-MT")
 
 
 class Seeds(Noisy):
@@ -127,10 +127,10 @@ class Seeds(Noisy):
         blocks = []
         for disturbed in (False, True):
             systems = tuple(s.at(noise=NOISE) if disturbed else s for s in (KNN, *fits))
-            for domain in DOMAINS:
+            for domain in budget.domains:
                 setting = domain_setting(domain, budget, disturbed=disturbed)
                 blocks.append(Block(setting, systems, columns(domain, budget=budget, memory=domain)))
-        return Table(tuple(blocks), {SPECIFIC_AVERAGE: DOMAINS}, baseline="kNN-MT")
+        return Table(tuple(blocks), {SPECIFIC_AVERAGE: budget.domains}, baseline="kNN-MT")
 
 
 def disturb_lines(lines: Iterable[str], synonyms: Synonyms, rate: float = RATE) -> Iterator[str]:

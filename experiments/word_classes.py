@@ -9,7 +9,7 @@ from typing import Any
 from experiments import figures
 from experiments.budget import Budget
 from experiments.data import LONGEST_TO_FIT, Pairs, Slice
-from experiments.domains import DOMAINS, domain_setting, test_slice
+from experiments.domains import domain_setting, test_slice
 from experiments.engine import Engine
 from experiments.experiment import Experiment
 from experiments.pipeline import Pipeline
@@ -48,7 +48,7 @@ class WordClasses(Experiment):
     def measure(self, pipeline: Pipeline, budget: Budget) -> dict[str, Any]:
         """KSTER's translations as words, each with whether the memory decided it; the report tags them."""
         statistics = {}
-        for domain in DOMAINS:
+        for domain in budget.domains:
             test = test_slice(domain, budget)
             engine = kster(budget).engine(pipeline, domain_setting(domain, budget), budget)
             lines = read_json(pipeline.translate(engine, test))["lines"]
@@ -66,11 +66,11 @@ class WordClasses(Experiment):
         return [partial(self.measure, budget=budget)]
 
     def also_reads(self, budget: Budget) -> list[Slice]:
-        settings = [domain_setting(domain, budget) for domain in DOMAINS]
+        settings = [domain_setting(domain, budget) for domain in budget.domains]
         return [
             *(slice for setting in settings for slice in setting.memory.slices),
             *(slice.at_most(budget.dev) for setting in settings for slice in setting.dev),
-            *(test_slice(domain, budget) for domain in DOMAINS),
+            *(test_slice(domain, budget) for domain in budget.domains),
         ]
 
     def draw(self, section: Section) -> None:

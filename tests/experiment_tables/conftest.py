@@ -19,9 +19,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def budget() -> Budget:
     fit = {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 200, "k": 4}
-    return replace(
-        QUICK, memory=30, test=3, dev=6, dev_decoded=2, fit=fit, sizes=(5, 20), online=4, ks=(4,), climbs=0
-    )
+    small = replace(QUICK, memory=30, test=3, dev=6, dev_decoded=2, fit=fit, sizes=(5, 20), online=4)
+    return replace(small, ks=(4,), climbs=0, domains=("koran", "law"))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from experiments.budget import FULL, QUICK, Budget
 from experiments.catalogue import EXPERIMENTS
 from experiments.contrastive import searched_slices
 from experiments.data import EXAMPLE, Corpora, Slice, write_lines
-from experiments.domains import DOMAINS, GENERAL, NEWS_DEV, NEWS_TEST, dev_slice, memory_slice, mixed_setting
+from experiments.domains import GENERAL, NEWS_DEV, NEWS_TEST, dev_slice, memory_slice, mixed_setting
 from experiments.engine import Fit, MemorySpec, Training
 from experiments.experiment import Block
 from experiments.pipeline import Pipeline
@@ -56,9 +56,9 @@ def test_no_table_is_judged_by_what_it_has_or_was_chosen_by(name: str, budget: B
 
 @both_scales
 def test_nor_is_any_other_experiment(budget: Budget) -> None:
-    for domain in (*DOMAINS, EXAMPLE):
+    for domain in (*budget.domains, EXAMPLE):
         assert not shared([memory_slice(domain, budget)], [domains.test_slice(domain, budget)])
-    for domain in DOMAINS:
+    for domain in budget.domains:
         assert not shared([dev_slice(domain)], [domains.test_slice(domain, budget)])
     assert not shared([NEWS_DEV], [NEWS_TEST, domains.test_slice(GENERAL, budget)])
     assert domains.test_slice(GENERAL, FULL) == NEWS_TEST == Slice("newstest", "newstest2014")

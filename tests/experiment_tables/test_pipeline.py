@@ -223,9 +223,10 @@ def test_missing_text_is_named(taught_marian: Path, data: Path, tmp_path: Path) 
 
 
 def test_processes_that_share_the_work_come_to_the_same_result(
-    taught_marian: Path, data: Path, tmp_path: Path
+    taught_marian: Path, data: Path, tmp_path: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Robustness: nine parts, of which those of one domain share memories, tunings and fits."""
+    """Robustness: six parts, of which those of one domain share memories, tunings and fits."""
+    monkeypatch.setattr("experiments.command.QUICK", budget)
     for workers in (1, 3):
         request = Request(
             "robustness",
