@@ -23,6 +23,7 @@ from experiments.rivals import (
     learn,
     loss,
     own_log_probs,
+    rival_of,
 )
 from experiments.systems import ADAPTIVE_KNN, ROBUST_KNN, System
 from torch import Tensor
@@ -170,6 +171,16 @@ def test_they_translate_and_are_learned_once(
     pipeline.translate(engine, Slice("koran", "test", 3))
     assert f"{engine.smoother.name}.safetensors" in before
     assert learned() == before
+
+
+def test_two_processes_learn_the_same_rival(taught_marian: Path, data: Path, tmp_path: Path) -> None:
+    base = pipeline_of(taught_marian, data, tmp_path).base
+    wanted = RivalFit("robust", MemorySpec("it", ()), (), 2, 5)
+    one, other = rival_of(wanted, base), rival_of(wanted, base)
+    learn(one, examples(16), steps=5)
+    learn(other, examples(16), steps=5)
+    for name, weights in one.state_dict().items():
+        assert torch.equal(weights, other.state_dict()[name])
 
 
 def test_other_settings_are_another_rival() -> None:
