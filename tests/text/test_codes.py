@@ -31,6 +31,7 @@ def found(text: str) -> list[str]:
         ("100%% of %1, %L2 or %n files, %dx%d", ["%%", "%1", "%L2", "%n", "%dx", "%d"]),
         ("{n, number} of {total:>5}, {} {user.name!r}", ["{n, number}", "{total:>5}", "{}", "{user.name!r}"]),
         ("{see below for more}", []),
+        ("%1research in %3. %5.2f, %3d", ["%1", "%3", "%5.2f", "%3d"]),
         ("Mail a.b@c.example. See https://x.example/a?b=c.", ["a.b@c.example", "https://x.example/a?b=c"]),
         ("one\\ntwo\\tthree C:\\new\\file", ["\\n", "\\t", "C:\\new\\file"]),
         ("Delete [X7X] files", ["[X7X]"]),

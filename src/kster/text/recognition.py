@@ -45,7 +45,7 @@ _KINDS = {
     r"|%\((?:\w[\w. -]{0,60})\)(?:[-+\#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa])?"
     r"|%<\w+>[-+\#0]*\d*(?:\.\d+)?[dfsx]?"
     r"|%[A-Za-z_]\w{2,}%(?!\w)"
-    r"|%L?\d+(?![\d$.]|[diouxXeEfFgGcs])"  # Qt
+    r"|%L?\d+(?!\d|\$|\.\d|[diouxXeEfFgGcs]\b)"  # Qt
     r"|%(?:\d+\$)?[-+\#0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|z|j|t|q|I64)?[diouxXeEfFgGaAcCsSpn]"
     r"(?![A-Za-z])"
     r"|(?<!\d)%[A-Za-z]\w*",
