@@ -27,6 +27,7 @@ from kster.formats.encoding import text_lines
 from kster.model.step import StepDecoder
 from kster.smoothing import Smoother, SmootherSettings
 from machine import describe
+from peers import ByTransformers
 
 Work = Callable[[], list[str]]
 
@@ -38,10 +39,11 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        dtype = getattr(torch, options.dtype) if options.dtype else None
-        self.model = BaseModel.load(options.model, device=options.device, dtype=dtype)
+        self.model = BaseModel.load(options.model, device=options.device, precision=options.precision)
         lines = (line for line in text_lines(options.source) if line and line.strip())
         self.lines = list(islice(lines, options.lines))
+        by_transformers = ByTransformers(options, self.model)
+        self._generate = lambda: by_transformers(self.lines)
         self.translator = Translator(self.model, split_sentences=False, keep_codes=False)  # as `generate`
         self.launching = Translator(self.model, split_sentences=False, keep_codes=False)
         self.launching.decoder = StepDecoder(self.model, static=False)
@@ -89,28 +91,6 @@ class Bench:
             return [str(translation) for translation in found]
 
         return work
-
-    def _generate(self) -> list[str]:
-        """The same beam search by `transformers`, batched by length as ours."""
-        model, batch = self.model, self.options.batch
-        lengths = [len(row) for row in model.tokenise_source(self.lines)]
-        order = sorted(range(len(self.lines)), key=lambda i: -lengths[i])
-        found = [""] * len(self.lines)
-        for start in range(0, len(order), batch):
-            chosen = order[start : start + batch]
-            inputs = model.tokenizer([self.lines[i] for i in chosen], return_tensors="pt", padding=True)
-            with torch.inference_mode():
-                ids = model.network.generate(
-                    **inputs.to(model.device),
-                    num_beams=self.options.beam,
-                    length_penalty=0.6,
-                    max_length=self.translator.longest_translation(lengths[chosen[0]]) + 1,
-                    early_stopping=False,
-                    bad_words_ids=[[model.pad_id]],
-                )
-            for i, text in zip(chosen, model.detokenise(ids.tolist()), strict=True):
-                found[i] = text
-        return found
 
     def measure(self, systems: dict[str, Work]) -> tuple[dict[str, float], dict[str, list[str]]]:
         """The shortest time of each, and what each answered."""
@@ -177,7 +157,7 @@ def main() -> None:
             source=options.source.name,
             lines=len(bench.lines),
             device=bench.model.device,
-            dtype=str(bench.model.dtype).removeprefix("torch."),
+            precision=bench.model.precision,
             batch=options.batch,
             beam=options.beam,
             k=K,
@@ -218,7 +198,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--step-sentences", nargs="*", type=int, default=[1, 64])
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="by default the device's")
+    parser.add_argument("--precision", default="auto")
     return parser.parse_args()
 
 

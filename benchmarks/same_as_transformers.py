@@ -80,7 +80,7 @@ def main() -> int:
     model = BaseModel.load(
         options.model,
         device=options.device,
-        dtype=getattr(torch, options.dtype),
+        precision=options.dtype,
         source_lang=options.source_lang,
         target_lang=options.target_lang,
     )

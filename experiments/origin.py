@@ -30,7 +30,7 @@ def origin(name: str, model: BaseModel, budget: Budget, seed: int) -> dict[str, 
         "fingerprint": model.fingerprint,
         "device": model.device.type,
         "machine": machine(model.device),
-        "precision": str(model.dtype).removeprefix("torch."),
+        "precision": model.precision,
         "seed": seed,
         "versions": {"kster": __version__} | {package: _version(package) for package in PACKAGES},
     }

@@ -35,7 +35,7 @@ from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_j
 from kster.memory import Memory, Neighbours
 from kster.model import BaseModel, ForcedSentence
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, Smoothing, fit, tune
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY, model_directory
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.fitting.general import general_text
 from kster.smoothing.fitting.sweep import Trial
 from kster.smoothing.smoother import SETTINGS_FILE
@@ -69,7 +69,7 @@ class Pipeline:
     @property
     def base_identity(self) -> dict[str, str]:
         """Of the base model, what decides a result."""
-        return {"fingerprint": self.base.fingerprint, "precision": str(self.base.dtype)}
+        return {"fingerprint": self.base.fingerprint, "precision": self.base.precision}
 
     def identity(self, engine: Engine) -> dict[str, Any]:
         """What an engine's translations depend on, apart from the base model."""
@@ -175,7 +175,7 @@ class Pipeline:
     @cached_property
     def _carried(self) -> str | None:
         """A name for the smoother that the base model carries, by its content; None if it carries none."""
-        settings = model_directory(self.base) / SMOOTHER_DIRECTORY / SETTINGS_FILE
+        settings = self.base.directory / SMOOTHER_DIRECTORY / SETTINGS_FILE
         # The settings name the weights by their content.
         return f"carried {digest(settings.read_text(encoding='utf-8'))}" if settings.is_file() else None
 
@@ -204,7 +204,7 @@ class Pipeline:
         if isinstance(wanted, RivalFit):
             return self._rival(wanted)
         if wanted == "carried":
-            directory = model_directory(self.base) / SMOOTHER_DIRECTORY if self._carried else None
+            directory = self.base.directory / SMOOTHER_DIRECTORY if self._carried else None
         else:
             directory = self.fit(wanted) if isinstance(wanted, Fit) else None
         if directory is not None:

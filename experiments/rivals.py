@@ -174,18 +174,14 @@ def own_log_probs(model: BaseModel, keys: Tensor, values: Tensor) -> Tensor:
     After the cross-attention's layer norm, where keys are taken, a Marian decoder has nothing to come but its
     last feed-forward block.
     """
-    if model.layout.pre_norm:
+    network = model.network
+    if network.config.pre_norm:
         raise KsterError(
             f"{model.name}: Robust kNN-MT needs a model that normalises after each block (Marian)"
         )
-    layer = model.network.get_decoder().layers[-1]
-    embedding, bias = model.output_projection()
     found = []
     for some, wanted in zip(keys.flatten(0, 1).split(AT_ONCE), values.flatten().split(AT_ONCE), strict=True):
-        x = some.to(layer.fc1.weight.dtype)  # (c, d)
-        states = layer.final_layer_norm(x + layer.fc2(layer.activation_fn(layer.fc1(x))))
-        logits = nn.functional.linear(states, embedding).float()  # (c, V)
-        logits = logits if bias is None else logits + bias.float()
+        logits = network.project(network.final_states(some.to(network.dtype))).float()  # (c, V)
         found.append(logits.log_softmax(-1).gather(1, wanted[:, None]).squeeze(1))
     return torch.cat(found).view(values.shape)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import torch
+import transformers
 
 from kster.model import BaseModel
 from tiny import ENGLISH
@@ -13,14 +17,32 @@ from tiny import ENGLISH
 TIE = 1e-3
 
 
+@cache
+def _loaded(directory: Path, device: torch.device, dtype: torch.dtype) -> Any:
+    network = transformers.AutoModelForSeq2SeqLM.from_pretrained(directory, dtype=dtype)
+    return network.to(device).eval().requires_grad_(False)
+
+
+def network_of(model: BaseModel) -> Any:
+    """The checkpoint as `transformers` loads it, in the precision of the model's states."""
+    return _loaded(model.directory, model.device, model.dtype)
+
+
+def tokenizer_of(model: BaseModel) -> Any:
+    """The tokenizer of `transformers`; a special token in a text is text, as with us."""
+    languages = {"src_lang": model.source_lang, "tgt_lang": model.target_lang}
+    given = languages if model.family != "marian" else {}
+    return transformers.AutoTokenizer.from_pretrained(model.directory, split_special_tokens=True, **given)
+
+
 def hooked(model: BaseModel, source: str, target: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Tap (t, d) and log-probabilities (t, V), by the network's own forward and a hook of our own on it."""
     seen: list[torch.Tensor] = []
-    layer = model.network.get_decoder().layers[-1].fc1
+    layer = network_of(model).get_decoder().layers[-1].fc1
     handle = layer.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
     prefix = list(model.layout.prefix)
     ids = model.tokenise_target([target])[0]
-    logits = model.network(
+    logits = network_of(model)(
         input_ids=torch.tensor(model.tokenise_source([source]), device=model.device),
         decoder_input_ids=torch.tensor([prefix + ids[:-1]], device=model.device),
     ).logits
@@ -41,8 +63,8 @@ def generated(
 ) -> list[tuple[list[int], float]]:
     """Of each text the whole n-best list of `generate`, best first: tokens and score."""
     prefix = model.layout.prefix
-    output = model.network.generate(
-        **model.tokenizer(texts, return_tensors="pt", padding=True).to(model.device),
+    output = network_of(model).generate(
+        **tokenizer_of(model)(texts, return_tensors="pt", padding=True).to(model.device),
         num_beams=beam,
         num_return_sequences=beam,
         length_penalty=length_penalty,

@@ -197,7 +197,7 @@ def teach(directory: Path, *, steps: int = 150, learning_rate: float = 4e-3, see
     from kster.model.forcing import pad
 
     model = BaseModel.load(directory, device="cpu", source_lang="en", target_lang="de")
-    network = model.network.train().requires_grad_(True)
+    network = transformers.AutoModelForSeq2SeqLM.from_pretrained(directory).train()
     sources = model.tokenise_source(ENGLISH)
     targets = model.tokenise_target(GERMAN)
     prefix = list(model.layout.prefix)
@@ -215,5 +215,5 @@ def teach(directory: Path, *, steps: int = 150, learning_rate: float = 4e-3, see
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    model.save(directory)
+    network.save_pretrained(directory)
     return directory

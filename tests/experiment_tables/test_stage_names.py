@@ -23,7 +23,7 @@ from kster.smoothing.smoother import SETTINGS_FILE
 
 SETTINGS: dict[str, tuple[Any, Any]] = {  # as it is, and changed
     "fingerprint": ("0123456789", "9876543210"),
-    "precision": (torch.float32, torch.float16),
+    "precision": ("float32", "float16"),
     "memory": (Slice("koran", "train"), Slice("koran", "train", 500)),
     "dev": (Slice("koran", "dev"), Slice("koran", "dev", None, 10)),
     "test": (Slice("koran", "test"), Slice("koran", "test", 10)),
@@ -59,7 +59,8 @@ class World:
         (carried / SETTINGS_FILE).write_text(settings["start"])
         base = SimpleNamespace(
             fingerprint=settings["fingerprint"],
-            dtype=settings["precision"],
+            precision=settings["precision"],
+            directory=place / "model",
             device=torch.device("cpu"),
             name=str(place / "model"),
             source_lang="en",

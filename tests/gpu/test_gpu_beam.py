@@ -26,7 +26,7 @@ LIMIT = 24
 def test_base_translations_equal_generate(
     name: str, device: torch.device, request: pytest.FixtureRequest
 ) -> None:
-    model = BaseModel.load(request.getfixturevalue(name), device=device, dtype=torch.float32)
+    model = BaseModel.load(request.getfixturevalue(name), device=device, precision="float32")
     texts = shuffled_sentences(240)
     found = beam_search(
         StepDecoder(model),

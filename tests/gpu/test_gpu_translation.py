@@ -47,7 +47,7 @@ def test_the_shipped_model_gives_back_what_was_added_in_half_precision(
         (ROOT / "examples" / f"heldout.{lang}").read_text(encoding="utf-8").splitlines()
         for lang in ("en", "de")
     )
-    model = BaseModel.load(SHIPPED, device=device, dtype=torch.float16)
+    model = BaseModel.load(SHIPPED, device=device, precision="float16")
     maker = model if made_on == "gpu" else BaseModel.load(SHIPPED, device="cpu")
     with Memory.create(tmp_path / "memory", maker) as memory:
         memory.add_many([Pair(s, t) for s, t in zip(sources, targets, strict=True)])
@@ -64,7 +64,7 @@ def test_a_gpu_translates_as_a_cpu_does_in_single_precision(
     texts = [*ENGLISH, NEW[0], *shuffled_sentences(60)]
     on_cpu = BaseModel.load(checkpoint, device="cpu", source_lang="en", target_lang="de")
     on_gpu = BaseModel.load(
-        checkpoint, device=device, dtype=torch.float32, source_lang="en", target_lang="de"
+        checkpoint, device=device, precision="float32", source_lang="en", target_lang="de"
     )
     with Memory.create(tmp_path / "memory", on_cpu) as memory:
         memory.add_many([Pair(s, t) for s, t in zip(ENGLISH, GERMAN, strict=True)])

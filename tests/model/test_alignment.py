@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
 from kster.model import BaseModel
 from kster.model.alignment import align
@@ -21,10 +22,12 @@ def test_alignment_is_the_attention_that_transformers_gives_out(
     model = BaseModel.load(directory, device="cpu", source_lang="en", target_lang="de")
     sources, targets = model.tokenise_source(ENGLISH[:3]), model.tokenise_target(GERMAN[:3])
     aligned = align(model, sources, targets)  # padded together
-    model.network.set_attn_implementation("eager")
+    network = transformers.AutoModelForSeq2SeqLM.from_pretrained(
+        directory, attn_implementation="eager"
+    ).eval()
     prefix = list(model.layout.prefix)
     for source, target, own in zip(sources, targets, aligned, strict=True):
-        found = model.network(
+        found = network(
             input_ids=torch.tensor([source]),
             decoder_input_ids=torch.tensor([prefix + target[:-1]]),
             output_attentions=True,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from by_transformers import tokenizer_of
 from kster.model import BaseModel
 
 ODD = [
@@ -35,7 +36,7 @@ def model(request: pytest.FixtureRequest, tiny_marian: Path) -> BaseModel:
 
 def slow(model: BaseModel, texts: list[str], target: bool) -> list[list[int]]:
     given = {"text_target": texts} if target else {"text": texts}
-    return model.tokenizer(**given, truncation=False)["input_ids"]
+    return tokenizer_of(model)(**given, truncation=False)["input_ids"]
 
 
 def test_odd_texts_have_the_tokenizers_ids(model: BaseModel) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from by_transformers import network_of
 from kster.errors import KsterError
 from kster.memory import Memory
 from kster.model import BaseModel
@@ -26,7 +27,7 @@ def test_base_probabilities_equal_the_networks_own(model: BaseModel, memory: Mem
     cache = cache_pairs(Lookup(model, memory, memory.entries()), [(source, target)], neighbours=8)
     with torch.no_grad():
         tokens = torch.tensor(model.tokenise_target([target]))
-        output = model.network(input_ids=torch.tensor(model.tokenise_source([source])), labels=tokens)
+        output = network_of(model)(input_ids=torch.tensor(model.tokenise_source([source])), labels=tokens)
         expected = torch.log_softmax(output.logits[0], -1)  # (n, V)
     assert torch.allclose(cache.log_probs, expected.gather(1, tokens.T)[:, 0], atol=2e-3)
     assert torch.allclose(cache.log_probs_at_values, expected.gather(1, cache.values.long()), atol=2e-2)

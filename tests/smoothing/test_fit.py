@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from by_transformers import network_of
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.limits import LARGEST_K, LARGEST_SEARCH
@@ -114,7 +115,7 @@ def test_general_text_teaches_it_when_not_to_believe_the_memory(model: BaseModel
 def _greedy(model: BaseModel, source: str) -> list[str]:
     ids = torch.tensor(model.tokenise_source([source]))
     with torch.no_grad():
-        tokens = model.network.generate(ids, num_beams=1, do_sample=False, max_new_tokens=8)
+        tokens = network_of(model).generate(ids, num_beams=1, do_sample=False, max_new_tokens=8)
     return [text for text in model.detokenise(tokens.tolist()) if text.strip()]
 
 

@@ -131,6 +131,18 @@ def test_an_exact_match_outvotes_its_neighbours_and_is_believed() -> None:
     assert result.mixing_weight.item() == pytest.approx(0.5 + 0.5 * 0.98)  # λ + (1 − λ) · weight
 
 
+def test_rounding_does_not_make_an_exact_match_less_exact() -> None:
+    """In bfloat16 a context's query lies up to 1 % of its length from its own key."""
+    queries = torch.full((1, DIMENSION), 1.0)
+    length = DIMENSION**0.5
+    smoother = Smoother(SmootherSettings(dimension=DIMENSION, exact_match=0.98))
+    for rounded in (0.0, 0.004, 0.0099):
+        with torch.no_grad():
+            found = smoother(queries, neighbours_of([[rounded * length, 0.5 * length]], [[3, 4]]))
+        assert found.mixing_weight.item() > 0.98
+        assert found.log_weights[0, 0].exp().item() > 0.999
+
+
 def test_the_exact_match_rule_changes_nothing_for_ordinary_neighbours() -> None:
     queries = torch.full((1, DIMENSION), 10.0)
     neighbours = neighbours_of([[5.0, 6.0, 7.0]], [[1, 2, 2]])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from by_transformers import generated, shuffled_sentences
+from by_transformers import generated, network_of, shuffled_sentences
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.translation.beam import beam_search
@@ -59,7 +59,9 @@ def test_a_beam_of_one_is_greedy_search(taught_marian: Path) -> None:
         tokens: list[int] = []
         while len(tokens) < LIMIT:
             given = torch.tensor([[*model.layout.prefix, *tokens]])
-            logits = model.network(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0, -1]
+            logits = network_of(model)(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[
+                0, -1
+            ]
             logits[model.pad_id] = -torch.inf
             if (token := int(logits.argmax())) == model.eos_id:
                 break

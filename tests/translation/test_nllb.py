@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from by_transformers import TIE, generated
+from by_transformers import TIE, generated, tokenizer_of
 from kster import KsterError, Memory, Translator
 from kster.model import BaseModel
 from tiny import ENGLISH, GERMAN, make_nllb
@@ -50,7 +50,7 @@ def test_an_added_example_is_the_next_translation(tmp_path: Path, method: str, l
         (tokens,) = model.tokenise_target([GERMAN[0]])
         assert tokens[-1] == model.eos_id
         assert model.detokenise([tokens]) == [GERMAN[0]]
-        assert model.tokenizer.convert_tokens_to_ids("deu_Latn") not in tokens
+        assert tokenizer_of(model).convert_tokens_to_ids("deu_Latn") not in tokens
         memory.add(ENGLISH[0], GERMAN[0])
         translator = Translator(memory=memory)
         assert translator.translate([ENGLISH[0]], method=method)[0].text == GERMAN[0]  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from kster.cli.options import (
     Memories,
     Methods,
     Model,
+    Precision,
     SourceLang,
     TargetLang,
     chosen_methods,
@@ -60,6 +61,7 @@ def evaluate(
         Path | None, typer.Option("--output-dir", metavar="DIR", help="Keep the translations there.")
     ] = None,
     device: Device = "auto",
+    precision: Precision = "auto",
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
     json: Json = False,
@@ -76,7 +78,7 @@ def evaluate(
     chosen = chosen_methods(methods, with_memory=bool(memory))
     pairs = list(paired_lines(source, reference))
     sources, references = [one for one, _ in pairs], [other for _, other in pairs]
-    translator = open_translator(memory or [], model, device, source_lang, target_lang)
+    translator = open_translator(memory or [], model, device, source_lang, target_lang, precision)
     decoding = _Decoding(beam, length_penalty, batch_sentences)
     hypotheses = {method: _translate(translator, sources, method, decoding) for method in chosen}
     report = evaluate_hypotheses(

@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 
 def load_model(
-    name: str, device: str = "auto", source_lang: str | None = None, target_lang: str | None = None
+    name: str,
+    device: str = "auto",
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    precision: str = "auto",
 ) -> BaseModel:
     from kster.model import BaseModel
 
-    return BaseModel.load(name, device=device, source_lang=source_lang, target_lang=target_lang)
+    return BaseModel.load(
+        name, device=device, precision=precision, source_lang=source_lang, target_lang=target_lang
+    )
 
 
 def open_memory(directory: Path) -> Memory:
@@ -35,12 +41,20 @@ def open_with_model(
     device: str = "auto",
     source_lang: str | None = None,
     target_lang: str | None = None,
+    precision: str = "auto",
 ) -> Memory:
     """A memory and the model that made it, found where the memory says or where `model` says."""
     from kster.memory import Memory
     from kster.translation.open_memories import model_of
 
-    loaded = model_of(directory, model, device=device, source_lang=source_lang, target_lang=target_lang)
+    loaded = model_of(
+        directory,
+        model,
+        device=device,
+        precision=precision,
+        source_lang=source_lang,
+        target_lang=target_lang,
+    )
     return Memory.open(directory, loaded)
 
 
@@ -50,6 +64,7 @@ def open_translator(
     device: str = "auto",
     source_lang: str | None = None,
     target_lang: str | None = None,
+    precision: str = "auto",
 ) -> Translator:
     """A translator with all of these memories, or with a model alone."""
     from kster.memory import Memory, MemoryGroup
@@ -58,8 +73,8 @@ def open_translator(
     if not memories:
         if model is None:
             raise KsterError("nothing to translate with: give --memory DIR or --model MODEL")
-        return Translator(load_model(model, device, source_lang, target_lang))
-    first = open_with_model(memories[0], model, device, source_lang, target_lang)
+        return Translator(load_model(model, device, source_lang, target_lang, precision))
+    first = open_with_model(memories[0], model, device, source_lang, target_lang, precision)
     opened = [first, *(Memory.open(directory, first.model) for directory in memories[1:])]
     memory: Memory | MemoryGroup = first if len(opened) == 1 else MemoryGroup(opened)
     return Translator(first.model, memory)

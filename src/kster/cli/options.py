@@ -35,6 +35,13 @@ Model = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu, cuda, cuda:0, …")]
+Precision = Annotated[
+    str,
+    typer.Option(
+        metavar="PRECISION",
+        help="auto (bfloat16 on a CPU made for it, float16 on a GPU), int8, bfloat16, float16 or float32.",
+    ),
+]
 SourceLang = Annotated[
     str | None,
     typer.Option("--source-lang", metavar="CODE", help="Source language.", show_default=False),

@@ -10,7 +10,16 @@ import typer
 
 from kster.cli.lines import paired_lines
 from kster.cli.loading import open_translator
-from kster.cli.options import Device, Memories, Methods, Model, SourceLang, TargetLang, chosen_methods
+from kster.cli.options import (
+    Device,
+    Memories,
+    Methods,
+    Model,
+    Precision,
+    SourceLang,
+    TargetLang,
+    chosen_methods,
+)
 from kster.cli.output import as_json, emit, flush
 from kster.cli.progress import progress_bar
 from kster.errors import KsterError
@@ -27,6 +36,7 @@ def score(
     model: Model = None,
     methods: Methods = None,
     device: Device = "auto",
+    precision: Precision = "auto",
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
@@ -39,7 +49,7 @@ def score(
         if not file.is_file():
             raise KsterError(f"{file}: no such file")
     chosen = chosen_methods(methods, with_memory=bool(memory))
-    translator = open_translator(memory or [], model, device, source_lang, target_lang)
+    translator = open_translator(memory or [], model, device, source_lang, target_lang, precision)
     pairs = paired_lines(source, target)
     done = 0
     with progress_bar("scoring", "pairs") as show:

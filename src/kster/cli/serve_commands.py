@@ -33,6 +33,7 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="Settings as YAML; KSTER_* variables win over it.")
     ] = None,
     device: Annotated[str | None, typer.Option(metavar="DEVICE", show_default="auto")] = None,
+    precision: Annotated[str | None, typer.Option(metavar="PRECISION", show_default="auto")] = None,
 ) -> None:
     """Serve translation: LibreTranslate's API, ModernMT's at /mmt, KSTER's at /v1, and a page at /.
 
@@ -48,6 +49,7 @@ def serve(
         "memories": memory,
         "data": data,
         "device": device,
+        "precision": precision,
     }
     settings = read_settings(config, given)
     if settings.keys_required:

@@ -23,6 +23,7 @@ from kster.cli.options import (
     Memories,
     Method,
     Model,
+    Precision,
     SourceLang,
     TargetLang,
 )
@@ -88,6 +89,7 @@ def translate(
     ] = None,
     batch_sentences: BatchSentences = None,
     device: Device = "auto",
+    precision: Precision = "auto",
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
 ) -> None:
@@ -120,7 +122,7 @@ def translate(
         translate_document(translator, document, output, options)
         return
     _require_files(input, output)
-    translator = open_translator(memory or [], model, device, source_lang, target_lang)
+    translator = open_translator(memory or [], model, device, source_lang, target_lang, precision)
     done = 0
     with _writer(output, lambda: done) as out:
         writer = _choose_writer(out, translator, method, explain, json)

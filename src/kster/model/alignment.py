@@ -8,9 +8,8 @@ by the other layer 29 %. In deep decoders the last but one does, as has often be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -42,31 +41,21 @@ def align(model: BaseModel, sources: Sequence[list[int]], targets: Sequence[list
 def _attention(model: BaseModel, sources: list[list[int]], targets: list[list[int]]) -> Tensor:
     network, device = model.network, model.device
     prefix = list(model.layout.prefix)
-    source = pad(sources, model.pad_id, device)  # (b, s)
-    mask = pad([[1] * len(row) for row in sources], 0, device)  # (b, s)
+    mask = network.source_mask([len(row) for row in sources])  # (b, 1, 1, s)
     read = pad([prefix + row[:-1] for row in targets], model.eos_id, device)  # (b, p + t - 1)
-    layers = network.get_decoder().layers
-    attention = layers[-1 if len(layers) < DEEP else -2].encoder_attn
-    with model.tap_lock, _recorded(attention.q_proj) as queries, _recorded(attention.k_proj) as keys:
-        states = network.get_encoder()(input_ids=source, attention_mask=mask).last_hidden_state  # (b, s, d)
-        network.get_decoder()(
-            input_ids=read, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
-        )
+    layers = len(network.decoder)
+    telling = layers - (1 if layers < DEEP else 2)
+    compared: list[tuple[Tensor, Tensor]] = []
+
+    def watch(layer: int, queries: Tensor, keys: Tensor) -> None:
+        if layer == telling:
+            compared.append((queries, keys))
+
+    states = network.encode(pad(sources, model.pad_id, device), mask)  # (b, s, d)
+    network.decode(read, states, mask, watch)
     start = len(prefix) - 1  # the prefix's last position predicts the first token of the translation
-    heads = (attention.num_heads, -1)
-    q = queries[0][:, start:].float().unflatten(-1, heads)  # (b, t, h, d / h)
-    k = keys[0].float().unflatten(-1, heads)  # (b, s, h, d / h)
-    scores = torch.einsum("bthd,bshd->bhts", q, k) * attention.scaling  # (b, h, t, s)
-    scores = scores.masked_fill(mask[:, None, None] == 0, -torch.inf)
+    queries, keys = (part.float() for part in compared[0])  # (b, h, ·, d / h)
+    scores = queries[:, :, start:] @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (b, h, t, s)
+    if mask is not None:
+        scores = scores + mask.float()
     return scores.softmax(-1).mean(1)  # (b, t, s)
-
-
-@contextmanager
-def _recorded(layer: Any) -> Iterator[list[Tensor]]:
-    """What a layer puts out while this context is open."""
-    outputs: list[Tensor] = []
-    handle = layer.register_forward_hook(lambda _layer, _inputs, output: outputs.append(output))
-    try:
-        yield outputs
-    finally:
-        handle.remove()

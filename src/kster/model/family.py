@@ -1,19 +1,15 @@
-"""What differs between the model families: languages, the start of decoding, positions, norm order.
+"""What differs between the model families in how they are driven: languages, and the start of decoding.
 
-Everything else about the BART family of translation models is alike, down to the names of the layers.
+What differs in the computation is in `configuration.py`; the rest is alike, down to the names of the layers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from kster.errors import KsterError
-
-SUPPORTED = {
-    "marian": "Marian / OPUS-MT",
-    "m2m_100": "M2M100 / NLLB",
-}
+from kster.model.configuration import Configuration
+from kster.model.tokenizer import LibraryTokens, MarianTokens, Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,46 +18,39 @@ class Family:
 
     prefix: decoder tokens that precede the first translated token; the model reads all of them, the last
         one's state predicts the first token of the translation.
-    position_offset: row of the position table that belongs to the decoder's first token.
-    pre_norm: layer norms come before each block (M2M100) instead of after it (Marian).
     source_prefix: text put before every source (multilingual Marian models: ">>de<< ").
     """
 
     name: str
     prefix: tuple[int, ...]
-    position_offset: int
-    pre_norm: bool
     source_prefix: str = ""
 
 
-def require_supported(model_type: str, name: str) -> None:
-    if model_type not in SUPPORTED:
-        known = ", ".join(f"{key} ({value})" for key, value in SUPPORTED.items())
-        raise KsterError(f"{name}: architecture {model_type!r} is not supported; supported are {known}")
-
-
-def family_of(config: Any, tokenizer: Any, source_lang: str | None, target_lang: str | None) -> Family:
+def family_of(
+    config: Configuration, tokenizer: Tokenizer, source_lang: str | None, target_lang: str | None
+) -> Family:
     """Describe a loaded checkpoint; also points a multilingual model's tokenizer at the languages."""
-    if config.model_type == "marian":
+    if isinstance(tokenizer, MarianTokens):
         return _marian(config, tokenizer, target_lang)
+    assert isinstance(tokenizer, LibraryTokens)
     return _m2m100(config, tokenizer, source_lang, target_lang)
 
 
-def _marian(config: Any, tokenizer: Any, target_lang: str | None) -> Family:
-    start = config.decoder_start_token_id
-    codes = [code.strip("<>") for code in getattr(tokenizer, "supported_language_codes", [])]
-    prefix = ""
+def _marian(config: Configuration, tokenizer: MarianTokens, target_lang: str | None) -> Family:
+    codes, prefix = tokenizer.language_codes, ""
     if codes:
         if target_lang not in codes:
             raise KsterError(
                 f"target language {target_lang!r} is not one of this multilingual model's: {', '.join(codes)}"
             )
         prefix = f">>{target_lang}<< "
-    return Family("marian", (start,), 0, pre_norm=False, source_prefix=prefix)
+    return Family("marian", (config.decoder_start_token_id,), source_prefix=prefix)
 
 
-def _m2m100(config: Any, tokenizer: Any, source_lang: str | None, target_lang: str | None) -> Family:
-    known = _language_tokens(tokenizer)
+def _m2m100(
+    config: Configuration, tokenizer: LibraryTokens, source_lang: str | None, target_lang: str | None
+) -> Family:
+    known = tokenizer.language_tokens()
     for role, lang in (("source", source_lang), ("target", target_lang)):
         if lang not in known:
             shown = ", ".join(sorted(known)[:12])
@@ -69,20 +58,5 @@ def _m2m100(config: Any, tokenizer: Any, source_lang: str | None, target_lang: s
                 f"{role} language {lang!r} is unknown to this multilingual model; "
                 f"it knows {len(known)} languages: {shown}{', …' if len(known) > 12 else ''}"
             )
-    tokenizer.src_lang = source_lang
-    tokenizer.tgt_lang = target_lang
-    start = config.decoder_start_token_id
-    return Family(
-        "m2m_100", (start, known[target_lang or ""]), position_offset=config.pad_token_id + 1, pre_norm=True
-    )
-
-
-def _language_tokens(tokenizer: Any) -> dict[str, int]:
-    """Language code → id of its token, for M2M100's and NLLB's tokenizers."""
-    if hasattr(tokenizer, "lang_code_to_id"):  # M2M100 and the slow NLLB tokenizer
-        return dict(tokenizer.lang_code_to_id)
-    if hasattr(tokenizer, "lang_code_to_token"):
-        return {c: tokenizer.convert_tokens_to_ids(t) for c, t in tokenizer.lang_code_to_token.items()}
-    # NLLB: the codes themselves (eng_Latn) are special tokens.
-    codes = [t for t in tokenizer.all_special_tokens if len(t) == 8 and t[3] == "_"]
-    return {code: tokenizer.convert_tokens_to_ids(code) for code in codes}
+    tokenizer.use(source_lang or "", target_lang or "")
+    return Family("m2m_100", (config.decoder_start_token_id, known[target_lang or ""]))

@@ -7,10 +7,9 @@ block's feed-forward network), the token itself, and what the base model thought
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -42,25 +41,6 @@ class ForcedSentence:
     def join(cls, sentences: Sequence[ForcedSentence]) -> ForcedSentence:
         """The tokens of several sentences, one after the other."""
         return cls(*(torch.cat([getattr(one, field.name) for one in sentences]) for field in fields(cls)))
-
-
-class Tap:
-    """Records the input of the last decoder block's feed-forward network while its context is open."""
-
-    def __init__(self, network: Any) -> None:
-        self._layer = network.get_decoder().layers[-1].fc1
-        self.value: Tensor | None = None
-
-    @contextmanager
-    def open(self) -> Iterator[Tap]:
-        def record(_: Any, inputs: tuple[Tensor, ...]) -> None:
-            self.value = inputs[0]
-
-        handle = self._layer.register_forward_pre_hook(record)
-        try:
-            yield self
-        finally:
-            handle.remove()
 
 
 def force_decode(
@@ -138,22 +118,15 @@ def _force_batch(
 ) -> list[ForcedSentence]:
     network, device = model.network, model.device
     prefix = list(model.layout.prefix)
-    source = pad(sources, model.pad_id, device)  # (b, s)
-    mask = pad([[1] * len(row) for row in sources], 0, device)  # (b, s)
+    mask = network.source_mask([len(row) for row in sources])
+    states = network.encode(pad(sources, model.pad_id, device), mask)  # (b, s, d)
     given = pad([prefix + row[:-1] for row in targets], model.eos_id, device)  # (b, p + t - 1)
-    gold = pad(targets, model.eos_id, device)  # (b, t)
-    tap = Tap(network)
-    with model.tap_lock, tap.open():
-        states = network.get_encoder()(input_ids=source, attention_mask=mask).last_hidden_state  # (b, s, d)
-        hidden = network.get_decoder()(
-            input_ids=given, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
-        ).last_hidden_state  # (b, p + t - 1, d)
-    assert tap.value is not None
+    taps, hidden = network.decode(given, states, mask)  # (b, p + t - 1, d) each
     start = len(prefix) - 1  # the prefix's last position predicts the first token of the translation
     real = pad([[1] * len(row) for row in targets], 0, device).bool()  # (b, t)
-    keys = tap.value[:, start:][real]  # (n, d), n = tokens of the batch without padding
+    keys = taps[:, start:][real]  # (n, d), n = tokens of the batch without padding
     hidden = hidden[:, start:][real]  # (n, d)
-    tokens = gold[real]  # (n,)
+    tokens = pad(targets, model.eos_id, device)[real]  # (n,)
     beliefs = _beliefs(model, hidden, tokens)
     columns = (keys.to(torch.float16), tokens.to(torch.int32), hidden.to(torch.float16), *beliefs)
     lengths = [len(row) for row in targets]
@@ -167,11 +140,10 @@ def _beliefs(model: BaseModel, hidden: Tensor, tokens: Tensor) -> tuple[Tensor, 
     hidden: (n, d); tokens: (n,). Rows are taken in parts: all logits of a batch at once would be gigabytes
     with a vocabulary like NLLB's 256,000.
     """
-    embedding, bias = model.output_projection()
     parts = []
-    rows = max(1, LOGITS_AT_ONCE // len(embedding))
+    rows = max(1, LOGITS_AT_ONCE // model.vocabulary_size)
     for states, gold in zip(hidden.split(rows), tokens.split(rows), strict=True):
-        logits = torch.nn.functional.linear(states, embedding, bias).float()  # (rows, V)
+        logits = model.network.project(states).float()  # (rows, V)
         log_normaliser = logits.logsumexp(-1)  # (rows,)
         parts.append(
             (

@@ -57,7 +57,7 @@ class DecodingState:
     path: Tensor  # (rows, T · b) added to attention scores: 0 at nodes a row has come along, −∞ elsewhere
     own_node: Tensor  # (rows,) int64: which of the b nodes of a step is a row's own
     cross_kv: list[Tensor]  # per layer (2, sentences, h, S, d/h)
-    cross_mask: Tensor  # (sentences, 1, 1, S) bool, True where there is a source token
+    cross_mask: Tensor  # (sentences, 1, 1, S) added to attention scores: 0 at source tokens, −∞ elsewhere
     position: Tensor  # (1,) int64 on the device: where the next token is written
     length: int = 0  # the same number, known to the host
     recorded: RecordedStep | None = None  # of static states
@@ -101,13 +101,18 @@ class DecodingState:
     def bytes(self) -> int:
         return sum(cache.nbytes for cache in (*self.self_kv, *self.cross_kv))
 
-    def begin(self, cross_kv: list[Tensor], mask: Tensor) -> None:
-        """Read these sources from now on. cross_kv: per layer (2, s, h, S', d/h); mask: (s, S') bool."""
-        sentences, source = mask.shape
+    def begin(self, cross_kv: list[tuple[Tensor, ...]], mask: Tensor | None) -> None:
+        """Read these sources from now on.
+
+        cross_kv: per layer keys and values, (s, h, S', d/h) each; mask: (s, 1, 1, S') added to scores, None
+        where all sources have S' tokens.
+        """
+        sentences, _, source, _ = cross_kv[0][0].shape
         for cache, given in zip(self.cross_kv, cross_kv, strict=True):
-            cache[:, :sentences, :, :source] = given
-        self.cross_mask[:sentences] = False
-        self.cross_mask[:sentences, 0, 0, :source] = mask
+            for own, part in zip(cache, given, strict=True):
+                own[:sentences, :, :source] = part
+        self.cross_mask[:sentences] = -torch.inf
+        self.cross_mask[:sentences, :, :, :source] = 0.0 if mask is None else mask
 
     def predicted(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """A copy of (rows, width) each where every step of this state leaves it."""
@@ -137,8 +142,8 @@ class DecodingState:
             cache[:, : len(sentences), :, : old.shape[3]] = old.index_select(1, sentences)
         self.path[: len(rows), : other.path.shape[1]] = other.path.index_select(0, rows)
         self.begin(
-            [cache.index_select(1, sentences) for cache in other.cross_kv],
-            other.cross_mask[:, 0, 0].index_select(0, sentences),
+            [tuple(cache.index_select(1, sentences)) for cache in other.cross_kv],
+            other.cross_mask.index_select(0, sentences),
         )
         self.position.copy_(other.position)
         self.length = other.length
@@ -223,8 +228,10 @@ class StateMaker:
             one = (2, rows, self.heads, length, size)
             return [torch.zeros(one, dtype=self.dtype, device=self.device) for _ in range(self.layers)]
 
-        mask = torch.zeros((shape.sentences, 1, 1, shape.source), dtype=torch.bool, device=self.device)
-        mask[..., 0] = True  # rows that are not in use attend to something, too: to nothing is not a number
+        mask = torch.full(
+            (shape.sentences, 1, 1, shape.source), -torch.inf, dtype=self.dtype, device=self.device
+        )
+        mask[..., 0] = 0.0  # rows that are not in use attend to something, too: to nothing is not a number
         recorded = None
         if self._is_static(shape):
             recorded = RecordedStep(shape.rows, self.device)

@@ -1,4 +1,4 @@
-"""One decoding step: our own, over the weights of the `transformers` network.
+"""One decoding step of a network.
 
 Fused projections, beams that share what they have read (`state.py`) and cross-attention shared by the beams
 of a sentence make it several times faster than the network's own cached forward; every operation stays on the
@@ -11,14 +11,14 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from kster.model.forcing import pad
+from kster.model.network import join, split
 from kster.model.state import DecodingState, Shape, StateMaker
 
 if TYPE_CHECKING:
@@ -53,45 +53,18 @@ class FrozenPredict(Protocol):
     def __hash__(self) -> int: ...
 
 
-@dataclass(slots=True)
-class _Layer:
-    """The weights of one decoder layer, projections fused where they read the same input."""
-
-    self_qkv: tuple[Tensor, Tensor]  # (3d, d), (3d,)
-    self_out: tuple[Tensor, Tensor]
-    cross_q: tuple[Tensor, Tensor]
-    cross_kv: tuple[Tensor, Tensor]  # (2d, d), (2d,)
-    cross_out: tuple[Tensor, Tensor]
-    up: tuple[Tensor, Tensor]  # fc1
-    down: tuple[Tensor, Tensor]  # fc2
-    self_norm: Any
-    cross_norm: Any
-    feed_forward_norm: Any
-
-
 class StepDecoder:
     """Decodes one token per row and step. Make one per model and reuse it."""
 
     def __init__(self, model: BaseModel, *, static: bool | None = None) -> None:
         """static: round batches up to a few shapes, so that steps can be recorded; by default on a GPU."""
-        decoder = model.network.get_decoder()
-        self.model = model
-        self.heads: int = model.network.config.decoder_attention_heads
-        self.pre_norm = model.layout.pre_norm
-        self.activation = decoder.layers[0].activation_fn
-        self.embedding = decoder.embed_tokens.weight
-        self.scale: float = model.dimension**0.5 if model.network.config.scale_embedding else 1.0
-        table = decoder.embed_positions
-        self.positions = table.weights if hasattr(table, "weights") else table.weight
-        self.layers = [_fuse(layer) for layer in decoder.layers]
-        self.final_norm = decoder.layer_norm if self.pre_norm else None
-        self.output, self.output_bias = model.output_projection()
+        self.model, self.network = model, model.network
         on_gpu = model.device.type == "cuda"
         self.states = StateMaker(
-            len(self.layers),
-            self.heads,
+            len(self.network.decoder),
+            self.network.heads,
             model.dimension,
-            model.dtype,
+            self.network.attention_dtype,
             model.device,
             static=on_gpu if static is None else static,
         )
@@ -102,20 +75,15 @@ class StepDecoder:
 
         capacity: how many steps there will be at most. The caller's first step passes `first_tokens`.
         """
-        model, device = self.model, self.model.device
-        source = pad(sources, model.pad_id, device)  # (s, S)
-        mask = pad([[1] * len(row) for row in sources], 0, device)  # (s, S)
-        states = model.network.get_encoder()(input_ids=source, attention_mask=mask).last_hidden_state
-        sentences, length, d = states.shape
-        cross = []
-        for layer in self.layers:
-            kv = F.linear(states, *layer.cross_kv)  # (s, S, 2d)
-            cross.append(kv.view(sentences, length, 2, self.heads, d // self.heads).permute(2, 0, 3, 1, 4))
+        model, network = self.model, self.network
+        mask = network.source_mask([len(row) for row in sources])  # (s, 1, 1, S)
+        states = network.encode(pad(sources, model.pad_id, model.device), mask)  # (s, S, d)
+        sentences, length, _ = states.shape
         prefix = model.layout.prefix
         state = self.states.get(Shape(sentences, beam, length, capacity + len(prefix)))
-        state.begin(cross, mask.bool())
+        state.begin([split(layer.cross_kv(states), 2, network.heads) for layer in network.decoder], mask)
         for token in prefix[:-1]:
-            self.step(state, torch.full((sentences * beam,), token, dtype=torch.int64, device=device))
+            self.step(state, torch.full((sentences * beam,), token, dtype=torch.int64, device=model.device))
         return state
 
     def first_tokens(self, rows: int) -> Tensor:
@@ -140,7 +108,7 @@ class StepDecoder:
             queries, hidden = state.recorded.run(decode, state.stretch, tokens, parents)
             queries = queries.clone()  # it outlives the step
         state.length += 1
-        return queries, F.linear(hidden, self.output, self.output_bias)
+        return queries, self.network.project(hidden)
 
     @torch.inference_mode()
     def predict(
@@ -160,7 +128,7 @@ class StepDecoder:
 
         def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
             queries, hidden = self._decode(state, tokens, parents)
-            candidates = fixed(queries, F.linear(hidden, self.output, self.output_bias), count)
+            candidates = fixed(queries, self.network.project(hidden), count)
             return state.predicted(candidates)
 
         found = state.recorded.run(
@@ -171,42 +139,25 @@ class StepDecoder:
 
     def _decode(self, state: DecodingState, tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
         """All of a step but the output projection: queries (rows, d) and final decoder states (rows, d)."""
+        network, beam = self.network, state.shape.beam
         path = state.extend_paths(parents)  # (s, 1, b, nodes)
-        offset = self.model.layout.position_offset
-        x = self.embedding[tokens] * self.scale + self.positions[state.position + offset].to(self.embedding)
-        query = x
-        for i, layer in enumerate(self.layers):
-            inner = layer.self_norm(x) if self.pre_norm else x
-            x = x + self._self_attention(inner, i, state, path)
-            x = x if self.pre_norm else layer.self_norm(x)
-            inner = layer.cross_norm(x) if self.pre_norm else x
-            x = x + self._cross_attention(inner, i, state)
-            x = x if self.pre_norm else layer.cross_norm(x)
-            query = layer.feed_forward_norm(x) if self.pre_norm else x  # the tap
-            x = x + F.linear(self.activation(F.linear(query, *layer.up)), *layer.down)
-            x = x if self.pre_norm else layer.feed_forward_norm(x)
-        if self.final_norm is not None:
-            x = self.final_norm(x)
+        x = network.embed_target(tokens.view(-1, beam), network.positions[state.position])  # (s, b, d)
+        tap = x
+        for i, layer in enumerate(network.decoder):
+
+            def attend_self(projected: Tensor, i: int = i) -> Tensor:
+                q, k, v = split(projected, 3, network.heads)  # (s, h, b, d/h) each
+                keys, values = state.write(i, k, v)  # (s, h, nodes, d/h)
+                return join(F.scaled_dot_product_attention(q, keys, values, attn_mask=path))
+
+            def attend_source(projected: Tensor, i: int = i) -> Tensor:
+                (q,) = split(projected, 1, network.heads)
+                keys, values = state.cross_kv[i]  # (s, h, S, d/h)
+                return join(F.scaled_dot_product_attention(q, keys, values, attn_mask=state.cross_mask))
+
+            x, tap = network.decoder_layer(layer, x, attend_self, attend_source)
         state.position += 1
-        return query, x
-
-    def _self_attention(self, x: Tensor, i: int, state: DecodingState, path: Tensor) -> Tensor:
-        rows, d = x.shape
-        beam, layer = state.shape.beam, self.layers[i]
-        qkv = F.linear(x, *layer.self_qkv).view(rows // beam, beam, 3, self.heads, d // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (s, h, b, d/h) each
-        keys, values = state.write(i, k, v)  # (s, h, nodes, d/h)
-        mixed = F.scaled_dot_product_attention(q, keys, values, attn_mask=path)  # (s, h, b, d/h)
-        return F.linear(mixed.transpose(1, 2).reshape(rows, d), *layer.self_out)
-
-    def _cross_attention(self, x: Tensor, i: int, state: DecodingState) -> Tensor:
-        rows, d = x.shape
-        beam, layer, cross = state.shape.beam, self.layers[i], state.cross_kv[i]
-        q = F.linear(x, *layer.cross_q).view(rows // beam, beam, self.heads, d // self.heads)
-        mixed = F.scaled_dot_product_attention(
-            q.transpose(1, 2), cross[0], cross[1], attn_mask=state.cross_mask
-        )  # (s, h, b, d/h)
-        return F.linear(mixed.transpose(1, 2).reshape(rows, d), *layer.cross_out)
+        return tap.flatten(0, 1), network.finish(x).flatten(0, 1)
 
     @torch.inference_mode()
     def keep(self, state: DecodingState, sentences: Tensor) -> DecodingState:
@@ -216,24 +167,3 @@ class StepDecoder:
     def finish(self, state: DecodingState) -> None:
         """The batch is translated: another may have its state."""
         self.states.give_back(state)
-
-
-def _fuse(layer: Any) -> _Layer:
-    def plain(*modules: Any) -> tuple[Tensor, Tensor]:
-        weight = torch.cat([module.weight for module in modules])
-        bias = torch.cat([module.bias for module in modules])
-        return weight.contiguous(), bias.contiguous()
-
-    own, cross = layer.self_attn, layer.encoder_attn
-    return _Layer(
-        self_qkv=plain(own.q_proj, own.k_proj, own.v_proj),
-        self_out=plain(own.out_proj),
-        cross_q=plain(cross.q_proj),
-        cross_kv=plain(cross.k_proj, cross.v_proj),
-        cross_out=plain(cross.out_proj),
-        up=plain(layer.fc1),
-        down=plain(layer.fc2),
-        self_norm=layer.self_attn_layer_norm,
-        cross_norm=layer.encoder_attn_layer_norm,
-        feed_forward_norm=layer.final_layer_norm,
-    )

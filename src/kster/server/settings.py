@@ -38,6 +38,7 @@ class ServerSettings(BaseModel):
     memories: list[Path] = []  # served to everybody, changed by admins only
     data: Path = Path("kster-data")  # memories made through the API, keys, jobs
     device: str = "auto"
+    precision: str = Field("auto", pattern="^(auto|int8|bfloat16|float16|float32)$")  # of products
     beam: int = Field(4, ge=1, le=16)
     split_sentences: bool = True  # of a line, to be translated one by one
 

@@ -76,7 +76,7 @@ def resolve_smoother(
                 return ResolvedSmoother(_loaded.get(path, model), "memory", path)
             except KsterError as error:
                 raise KsterError(_advised(error, path)) from error
-    path = model_directory(model) / SMOOTHER_DIRECTORY / name
+    path = model.directory / SMOOTHER_DIRECTORY / name
     if path.is_file():
         return ResolvedSmoother(_loaded.get(path, model), "model", path)
     if method == "kster" and (path := UNIVERSAL / SETTINGS_FILE).is_file():
@@ -104,12 +104,6 @@ def _advised(error: KsterError, path: Path) -> str:
     """What is wrong with a memory's smoother, and how to get another."""
     command = "fit" if path.name == SETTINGS_FILE else "tune"
     return f"{str(error).rstrip('.')}; `kster {command} {path.parent.parent}` makes a new one"
-
-
-def model_directory(model: BaseModel) -> Path:
-    """Where the checkpoint lies: the given directory, or the hub's local copy."""
-    given = Path(model.name)
-    return given if given.is_dir() else Path(model.network.name_or_path)
 
 
 class _Loaded:

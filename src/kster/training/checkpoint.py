@@ -14,7 +14,8 @@ import transformers
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.model.loading import load_network, read_config, require_weights
+from kster.model.configuration import read_config
+from kster.model.loading import read_weights, require_weights
 from kster.training.network import Layout, check_trainable
 from kster.training.settings import ExportSettings, NetworkSettings, OptimisationSettings
 from kster.training.vocabulary import Vocabulary
@@ -70,12 +71,13 @@ def check_init(path: Path, max_tokens: int, *, swap: bool) -> None:
 def load_init(
     path: Path, training: OptimisationSettings
 ) -> tuple[transformers.MarianConfig, dict[str, Tensor], Tensor]:
-    """(config, state, final logits bias) of a checkpoint to fine-tune, in float32 on the CPU."""
+    """(config, state, final logits bias) of a checkpoint to fine-tune, on the CPU."""
     with _of_init():
-        network = load_network(path, torch.float32)
-    config = network.config
+        weights = read_weights(path, read_config(path))
+    config = transformers.MarianConfig.from_pretrained(path)
     config.dropout, config.attention_dropout = training.dropout, training.attention_dropout
-    return config, network.state_dict(), network.final_logits_bias[0].clone()
+    bias = weights.get("final_logits_bias", torch.zeros(1, config.vocab_size))
+    return config, weights, bias[0].float()
 
 
 def with_vocabulary(

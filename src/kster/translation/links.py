@@ -48,7 +48,7 @@ def _links(attention: Tensor, source: list[Span | None], target: list[Span | Non
 
 def _places(model: BaseModel, tokens: list[int], text: str) -> list[Span | None]:
     """Where each token stands in the text; None for languages, ends of sentences and the like."""
-    special = set(model.tokenizer.all_special_ids)
+    special = model.tokenizer.special_ids
     shown = ["" if token in special else _LANGUAGE.sub("", model.token_text(token)) for token in tokens]
     spans = token_spans(shown, text)
     return [span if span is not None and text[slice(*span)].strip() else None for span in spans]

@@ -57,6 +57,7 @@ def model_of(
     model: str | Path | None = None,
     *,
     device: str = "auto",
+    precision: str = "auto",
     source_lang: str | None = None,
     target_lang: str | None = None,
 ) -> BaseModel:
@@ -78,6 +79,7 @@ def model_of(
     return BaseModel.load(
         model or description.model_location(Path(directory)),
         device=device,
+        precision=precision,
         source_lang=known["source"] or source_lang,
         target_lang=known["target"] or target_lang,
     )

@@ -75,6 +75,7 @@ class Translator:
         memory: NamedMemory | None = None,
         *,
         device: str = "auto",
+        precision: str = "auto",
         source_lang: str | None = None,
         target_lang: str | None = None,
         split_sentences: bool = True,
@@ -86,6 +87,7 @@ class Translator:
             model: a model, its directory, or its name on the hub; left out, the memory's.
             memory: an open memory, a group, a directory, or a list of them.
             device: "cpu", "cuda", or "auto" for a GPU when there is one.
+            precision: of matrix products, "float32", "int8", …, or "auto" for the fastest that is as good.
             source_lang, target_lang: for models of several languages.
             split_sentences: whether `translate` translates the sentences of a line one by one, as models were
                 trained, unless a call says otherwise.
@@ -100,10 +102,17 @@ class Translator:
         directory = first_directory(memory)
         if directory is not None and not isinstance(model, BaseModel):
             model = model_of(
-                directory, model, device=device, source_lang=source_lang, target_lang=target_lang
+                directory,
+                model,
+                device=device,
+                precision=precision,
+                source_lang=source_lang,
+                target_lang=target_lang,
             )
         if isinstance(model, str | Path):
-            model = BaseModel.load(model, device=device, source_lang=source_lang, target_lang=target_lang)
+            model = BaseModel.load(
+                model, device=device, precision=precision, source_lang=source_lang, target_lang=target_lang
+            )
         self._opened = ExitStack()
         own = open_memory(memory, model, self._opened.enter_context)
         self.model: BaseModel = model if model is not None else own.model  # type: ignore[union-attr]

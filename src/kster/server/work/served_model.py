@@ -73,7 +73,11 @@ class ServedModel:
         on_batch: Callable[[int], None] | None = None,
     ) -> ServedModel:
         model = BaseModel.load(
-            wanted.path, device=settings.device, source_lang=wanted.source, target_lang=wanted.target
+            wanted.path,
+            device=settings.device,
+            precision=settings.precision,
+            source_lang=wanted.source,
+            target_lang=wanted.target,
         )
         return cls(model, settings, compute, on_batch)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional as F
 
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY, UNIVERSAL, model_directory
+from kster.smoothing.defaults import SMOOTHER_DIRECTORY, UNIVERSAL
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fitting.cache import FitCache
 from kster.smoothing.fitting.optimisation import neighbours_without_own
@@ -49,7 +49,7 @@ def carried_smoother(model: BaseModel, settings: FitSettings) -> Smoother | None
 
     They do not depend on the number of neighbours, nor on where they once started.
     """
-    directories = [model_directory(model) / SMOOTHER_DIRECTORY, UNIVERSAL]
+    directories = [model.directory / SMOOTHER_DIRECTORY, UNIVERSAL]
     given = any(value is not None for value in (settings.bandwidth, settings.mixing_weight))
     directory = next((d for d in directories if (d / SETTINGS_FILE).is_file()), None)
     if settings.start != "carried" or given or directory is None:
