@@ -34,6 +34,10 @@ class Builder:
                 self._thread.start()
             return True
 
+    @property
+    def busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def wait(self) -> None:
         """Returns when nothing is being done any more."""
         thread = self._thread

@@ -37,6 +37,7 @@ class Reader:
         self._view: View | None = None
         self._lock = threading.Lock()  # for changing self._view; reading it needs none
         self._builder = Builder(self._improve)
+        store.when_released = self._let_go
 
     def snapshot(self) -> Snapshot:
         return self._current().snapshot
@@ -90,6 +91,13 @@ class Reader:
         self._builder.wait()
         with self._lock:
             self._view = None
+
+    def _let_go(self) -> None:
+        """Of mapped files and indexes, unless they are being changed; the next search has them again."""
+        if self._lock.acquire(blocking=False):
+            if not self._builder.busy:
+                self._view = None
+            self._lock.release()
 
     def _current(self) -> View:
         version = self._store.data_version()

@@ -11,8 +11,8 @@ import shutil
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from kster.memory.store.database import Database, State
 from kster.memory.store.description import Description
 from kster.memory.store.failures import for_people, said
 from kster.memory.store.lock import WriterLock
+from kster.memory.store.open_stores import now, open_stores
 from kster.memory.store.owned_directory import claim, sweep
 from kster.memory.store.shards import Appender, EntryFiles, MappedEntries, sync_directory
 from kster.memory.store.spans import Spans
@@ -43,11 +44,13 @@ class Store:
         self.description = description
         self._lock = WriterLock(directory / WRITER_LOCK, lock_timeout)
         self._reading = threading.Lock()
-        with for_people(directory):
-            self._reader = Database(directory)
-            self._reader.state()  # fails here rather than later when the file is no database of ours
-        self._readers_opened = 1
-        self._writer: Database | None = None  # opened when first needed: one may read what one may not change
+        self._reader: Database | None = None  # open while in use, and for a while longer
+        self._readers_opened = 0
+        self._closed = False
+        self.last_used = 0
+        self.when_released: Callable[[], None] = lambda: None  # called when idle files are closed
+        with self.reading() as database:
+            database.state()  # fails here rather than later when the file is no database of ours
 
     @classmethod
     def create(cls, directory: Path, description: Description) -> None:
@@ -78,9 +81,25 @@ class Store:
 
     def close(self) -> None:
         with self._reading:
+            self._closed = True
+            self._close_reader()
+
+    def release(self) -> bool:
+        """Close the files of a store that is idle; they are opened again when it is used."""
+        if not self._reading.acquire(blocking=False):
+            return False
+        try:
+            self._close_reader()
+        finally:
+            self._reading.release()
+        self.when_released()
+        return True
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
             self._reader.close()
-        if self._writer is not None:
-            self._writer.close()
+            self._reader = None
+            open_stores.closed(self)
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -88,9 +107,9 @@ class Store:
     def reading(self) -> Iterator[Database]:
         """One consistent look at the database; short, since other readers of this process wait."""
         with self._reading, for_people(self.directory):
-            self._renew_reader()
-            with _transaction(self._reader, "BEGIN"):
-                yield self._reader
+            reader = self._open_reader()
+            with _transaction(reader, "BEGIN"):
+                yield reader
 
     @contextmanager
     def reading_apart(self) -> Iterator[Database]:
@@ -106,14 +125,21 @@ class Store:
     def data_version(self) -> int:
         """Changes after every commit, by whichever thread or process."""
         with self._reading, for_people(self.directory):
-            self._renew_reader()
-            return self._readers_opened << 40 | self._reader.data_version()
+            version = self._open_reader().data_version()
+            return self._readers_opened << 40 | version
 
-    def _renew_reader(self) -> None:
-        if self._reader.outdated:
-            self._reader.close()
-            self._reader = Database(self.directory)
-            self._readers_opened += 1
+    def _open_reader(self) -> Database:
+        """With `_reading` held."""
+        if self._closed:
+            raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
+        self.last_used = now()
+        if self._reader is not None and not self._reader.outdated:
+            return self._reader
+        self._close_reader()
+        self._reader = Database(self.directory)
+        self._readers_opened += 1
+        open_stores.opened(self)
+        return self._reader
 
     def map_entries(self, state: State) -> MappedEntries:
         """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
@@ -145,9 +171,8 @@ class Store:
 
         Short, since other writers wait. patience: seconds to wait for them, if more than usual.
         """
-        with self._lock.held(patience), for_people(self.directory, UNTOUCHED):
+        with self._lock.held(patience), for_people(self.directory, UNTOUCHED), self._writer() as database:
             change: Change | None = None
-            database = self._open_writer()
             try:
                 with _transaction(database, "BEGIN IMMEDIATE"):
                     state = database.state()
@@ -163,8 +188,7 @@ class Store:
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the files without removed entries; returns the (segments, entries) dropped."""
-        with self._lock.held(), for_people(self.directory, UNTOUCHED):
-            database = self._open_writer()
+        with self._lock.held(), for_people(self.directory, UNTOUCHED), self._writer() as database:
             with _transaction(database, "BEGIN IMMEDIATE"):
                 state = database.state()
                 self._sweep(state.epoch)
@@ -184,11 +208,9 @@ class Store:
             database.shrink()
             return len(spans) - len(live), state.row_count - count
 
-    def _open_writer(self) -> Database:
-        """With the lock held."""
-        if self._writer is None:
-            self._writer = Database(self.directory)
-        return self._writer
+    def _writer(self) -> closing[Database]:
+        """A connection to write by, with the lock held; opened each time, so that an idle memory has none."""
+        return closing(Database(self.directory))
 
     def _copy(self, old: MappedEntries, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
         """Copy live segments' entries; returns their number and each segment's (first row, id)."""
