@@ -1,8 +1,8 @@
 """How many memories of a process keep their files open: the ones used last.
 
 An open memory has about five descriptors (the database, its log and shared memory, two mapped files). A
-process may hold any number of memories: when too many are open, those that were not used for longest let go of
-their files, and open them again when they are used.
+process may hold any number of memories: when too many are open, those that were not used for longest let
+go of their files, and open them again when they are used.
 """
 
 from __future__ import annotations
