@@ -223,3 +223,15 @@ def test_a_memory_that_somebody_deleted_is_reported_in_the_servers_words(
     expect(page.get_by_role("alert").filter(has_text=f"No memory {made}.")).to_be_visible()
     page.get_by_label("Memory", exact=True).select_option("auto")
     expect(page.locator("#adapted")).to_have_text(GERMAN[0])
+
+
+def test_an_import_is_cancelled_and_adds_nothing(open_page: Open, memory: int, server: RunningServer) -> None:
+    rows = [(f"{s} {n}", f"{t} {n}") for n in range(300) for s, t in zip(ENGLISH, GERMAN, strict=True)]
+    upload = {"file": ("many.tsv", tsv(rows))}
+    job = server.http.post(f"/v1/memories/{memory}/import", files=upload, data={"pair": "en-de"}).json()
+    region = open_page(f"/#/memory/{memory}").get_by_role("region", name="Import")
+    region.get_by_role("button", name="Cancel the import").click()
+    expect(region).to_contain_text("many.tsv was cancelled; nothing was added.")
+    expect(region.get_by_role("button", name="Cancel the import")).to_have_count(0)
+    assert server.http.get(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
+    assert server.http.get(f"/v1/memories/{memory}").json()["segments"] == 0

@@ -321,3 +321,16 @@ def test_every_runtime_package_has_its_version_in_the_constraints() -> None:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# For those who look after it -------------------------------------------------------------------------
+
+
+def test_a_server_says_that_it_lives_is_ready_and_what_it_has(server: RunningServer) -> None:
+    assert server.http.get("/live").json() == {"status": "live"}
+    assert server.http.get("/ready").json() == {"status": "ready", "pairs": ["en-de"]}
+    metrics = server.http.get("/metrics").text
+    assert re.search(r'kster_build_info\{version="[\d.]+.*"\} 1.0', metrics)
+    assert re.search(r"kster_requests_in_progress [1-9]", metrics)  # this one
+    assert re.search(r'kster_memory_segments\{memory="1",pair="en-de"\} 2.0', metrics)
+    assert re.search(r'kster_memory_entries\{memory="1",pair="en-de"\} \d\d', metrics)

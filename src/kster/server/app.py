@@ -11,7 +11,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from kster.server import errors
 from kster.server.api import (
@@ -78,8 +78,22 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
 
 def _add_metrics(app: FastAPI) -> None:
     @app.get("/metrics", tags=["server"])
-    async def metrics(request: Request) -> Response:
+    def metrics(request: Request) -> Response:
         """For Prometheus."""
         principal_of(request)
         engine: Engine = request.app.state.engine
-        return Response(engine.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = engine.metrics.text(engine.catalogue.sizes())
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/live", tags=["server"])
+    async def live() -> dict[str, str]:
+        """The process answers. If it does not, start it again."""
+        return {"status": "live"}
+
+    @app.get("/ready", tags=["server"])
+    def ready(request: Request) -> JSONResponse:
+        """Whether requests should be sent here: models are loaded, and the server is not being stopped."""
+        engine: Engine = request.app.state.engine
+        if engine.jobs.stopping.is_set():
+            return JSONResponse({"status": "stopping"}, 503)
+        return JSONResponse({"status": "ready", "pairs": [model.pair for model in engine.models]})

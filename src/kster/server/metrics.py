@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from kster import __version__
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -36,11 +38,33 @@ class Metrics:
             "kster_waiting_texts", "Sentences that wait for translation.", registry=self.registry
         )
 
+        Gauge("kster_build_info", "Which version serves.", ("version",), registry=self.registry).labels(
+            __version__
+        ).set(1)
+        self.in_progress = Gauge(
+            "kster_requests_in_progress", "Requests that are being answered.", registry=self.registry
+        )
+        self._entries = Gauge(
+            "kster_memory_entries", "Entries of memories in use.", ("memory", "pair"), registry=self.registry
+        )
+        self._segments = Gauge(
+            "kster_memory_segments",
+            "Segments of memories in use.",
+            ("memory", "pair"),
+            registry=self.registry,
+        )
+
     def on_batch(self, size: int) -> None:
         self.batches.observe(size)
 
     def watch_queue(self, length: Callable[[], int]) -> None:
         self._queue.set_function(length)
 
-    def text(self) -> bytes:
+    def text(self, sizes: Iterable[tuple[int, str, int, int]]) -> bytes:
+        """sizes: for each memory in use its id, language pair, entries and segments."""
+        self._entries.clear()
+        self._segments.clear()
+        for memory, pair, entries, segments in sizes:
+            self._entries.labels(str(memory), pair).set(entries)
+            self._segments.labels(str(memory), pair).set(segments)
         return generate_latest(self.registry)

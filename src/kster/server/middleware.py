@@ -80,6 +80,8 @@ class RequestMiddleware:
                 ]
             await send(message)
 
+        in_progress = request.app.state.engine.metrics.in_progress
+        in_progress.inc()
         try:
             refusal = self._refusal(request) or await self._refusal_by_key(request)
             if refusal is not None:
@@ -91,6 +93,7 @@ class RequestMiddleware:
             if status == 0:
                 await response(scope, receive, answer)
         finally:
+            in_progress.dec()
             self._note(request, status, time.monotonic() - began)
 
     # Before ------------------------------------------------------------------------------------------

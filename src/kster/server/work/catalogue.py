@@ -270,6 +270,15 @@ class Catalogue:
                 log.warning("a memory cannot be opened and is left out", extra=more)
         return found
 
+    def sizes(self) -> list[tuple[int, str, int, int]]:
+        """Of each memory in use and language pair: id, pair, entries and segments."""
+        names = {served.model.fingerprint: served.pair for served in self._models}
+        with self._lock:
+            in_use = list(self._open.items())
+        return [
+            (id, names[model], memory.entry_count, memory.segment_count()) for (id, model), memory in in_use
+        ]
+
     def forget_paths(self, message: str) -> str:
         """A message for clients: memories by id instead of by directory."""
         with self._lock:

@@ -5,7 +5,7 @@ import { curve } from "./curve.js";
 import { element, setOptions } from "./dom.js";
 import { curveKey, fitReport } from "./fit-report.js";
 import { count, counted } from "./format.js";
-import { followJob, isOver } from "./jobs.js";
+import { cancelButton, followJob, isOver } from "./jobs.js";
 import { examplesChanged } from "./memories.js";
 import { attempt, notify } from "./notices.js";
 
@@ -19,9 +19,10 @@ export function fitPanel(memory, pair, jobs, fitted) {
     if (found) report.replaceChildren(...fitReport(found));
   };
   const watch = async (job, start) => {
-    start.disabled = true;
-    const over = await followJob(job, (now) => showJob(report, now));
-    start.disabled = false;
+    start.hidden = true; // until then there is a button that cancels
+    const cancel = memory.writable && cancelButton(job);
+    const over = await followJob(job, (now) => showJob(report, now, cancel));
+    start.hidden = false;
     if (over.state !== "done") return;
     notify(`${memory.name} is fitted.`);
     await Promise.all([showReport(), examplesChanged()]);
@@ -86,13 +87,19 @@ function fitForm(memory, pair, watch, fail) {
   );
 }
 
-function showJob(place, job) {
+function showJob(place, job, cancel) {
+  if (job.state === "cancelled") {
+    const kept = "The fit was cancelled; what was in use before still is.";
+    place.replaceChildren(element("p", { class: "soft", role: "status" }, kept));
+    return;
+  }
   if (job.state === "failed") {
     place.replaceChildren(element("p", { class: "wrong", role: "alert" }, job.error));
     return;
   }
   place.replaceChildren(
     ...progress(job),
+    cancel || "",
     ...(job.curve.length ? [curve(job.curve, job.total), curveKey()] : []),
   );
 }

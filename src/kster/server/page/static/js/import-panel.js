@@ -2,7 +2,7 @@
 
 import { button, element } from "./dom.js";
 import { bytes, count, counted, percent } from "./format.js";
-import { followJob, isOver } from "./jobs.js";
+import { cancelButton, followJob, isOver } from "./jobs.js";
 import { attempt } from "./notices.js";
 import { state } from "./state.js";
 import { upload } from "./upload.js";
@@ -58,7 +58,11 @@ export function importPanel(memory, pair, jobs, imported) {
   }
 
   async function watch(job) {
-    const over = await followJob(job, (now) => showJob(report, now));
+    const cancel = cancelButton(job);
+    const over = await followJob(job, (now) => {
+      showJob(report, now);
+      if (!isOver(now)) report.append(cancel);
+    });
     if (over.state === "done") await imported();
   }
 
@@ -76,6 +80,8 @@ export function importPanel(memory, pair, jobs, imported) {
 function showJob(place, job) {
   if (job.state === "done") showResult(place, job);
   else if (job.state === "failed") showFailure(place, job.error);
+  else if (job.state === "cancelled")
+    place.replaceChildren(element("p", { class: "soft" }, `${job.file} was cancelled; nothing was added.`));
   else if (job.phase === "learning")
     showProgress(
       place,

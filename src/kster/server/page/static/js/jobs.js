@@ -1,10 +1,27 @@
 // Following imports and fits while they run.
 
-import { get, send } from "./api.js";
+import { call, get, send } from "./api.js";
+import { element } from "./dom.js";
+import { attempt } from "./notices.js";
 
 const PAUSE = 1500; // milliseconds before looking again after the connection broke
 
-export const isOver = (job) => job.state === "done" || job.state === "failed";
+export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.state);
+
+/** A button that gives a job up. */
+export const cancelButton = (job) =>
+  element(
+    "button",
+    {
+      type: "button",
+      class: "button small",
+      click: ({ currentTarget }) => {
+        currentTarget.disabled = true;
+        attempt(() => call("DELETE", `/v1/jobs/${job.id}`));
+      },
+    },
+    job.kind === "fit" ? "Cancel the fit" : "Cancel the import",
+  );
 
 /** Calls `changed` with the job at every change; returns it when it is over. */
 export async function followJob(job, changed) {
