@@ -221,7 +221,7 @@ def main() -> None:
 
 def page(facts: str, rows: str) -> str:
     described = "\n".join(f"- {line}" for line in facts.splitlines())
-    command = " ".join(["python", *sys.argv])
+    command = " ".join(["python benchmarks/peers.py", *sys.argv[1:]])
     return f"""# Speed
 
 Made by `benchmarks/peers.py`, which says how. “× base” compares with the first base row: above 1 is faster.

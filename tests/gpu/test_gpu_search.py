@@ -109,7 +109,7 @@ def test_kernels_find_what_torch_finds(
     keys = torch.randn(size, 128, generator=torch.manual_seed(2)).half()
     keys[size // 2 : size // 2 + 50] = keys[size // 3]  # more equal keys than neighbours
     with Memory.create(tmp_path / "memory", speller) as memory:
-        monkeypatch.setattr(speller, "force_decode", lambda pairs: [Spelled(keys, torch.arange(size) % 250)])
+        monkeypatch.setattr(speller, "make_keys", lambda pairs: [Spelled(keys, torch.arange(size) % 250)])
         memory.import_pairs([Pair("source", "t" * (size - 1))])
         queries = torch.randn(count, 128, generator=torch.manual_seed(3)).to(device)
         queries[0] = keys[size // 3].float().to(device)

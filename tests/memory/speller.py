@@ -39,7 +39,7 @@ class Speller:
 
     tokenise_target = tokenise_source
 
-    def force_decode(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Spelled]:
+    def make_keys(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Spelled]:
         for source, target in pairs:
             tokens = self.tokenise_target([target])[0]
             keys = np.stack([self.key(source, target.encode()[:i]) for i in range(len(tokens))])

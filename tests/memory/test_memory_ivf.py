@@ -52,7 +52,7 @@ def test_default_settings_find_95_of_100_true_neighbours_among_decoder_states(
 
     memory = Memory.create(tmp_path / "m", model, search=SearchSettings(exact_limit=1_000))
     memory.import_pairs(Pair(sentence(0), sentence(1)) for _ in range(2_000))
-    queries = torch.cat([f.keys for f in model.force_decode([(sentence(0), sentence(1)) for _ in range(20)])])
+    queries = torch.cat([f.keys for f in model.make_keys([(sentence(0), sentence(1)) for _ in range(20)])])
     memory.build_index()
     ours = memory.search(queries, 16)
     theirs = Memory.open(memory.directory, model, search=EXACT).search(queries, 16)

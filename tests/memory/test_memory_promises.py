@@ -26,7 +26,7 @@ def model(tiny_marian: Path) -> BaseModel:
 
 def first_state(model: BaseModel, source: str) -> torch.Tensor:
     """(1, d): the query with which any translation of `source` begins."""
-    return next(iter(model.force_decode([(source, "irgendetwas")]))).keys[:1]
+    return next(iter(model.make_keys([(source, "irgendetwas")]))).keys[:1]
 
 
 def test_added_is_found_by_the_next_search(tmp_path: Path, model: BaseModel) -> None:

@@ -33,6 +33,13 @@ def test_forced_keys_are_the_input_of_the_last_feed_forward(model: BaseModel) ->
         torch.testing.assert_close(forced.mean_log_prob, log_probs.mean(-1), atol=1e-4, rtol=1e-4)
 
 
+def test_a_memorys_keys_are_those_of_force_decoding(model: BaseModel) -> None:
+    pairs = list(zip(ENGLISH, GERMAN, strict=True))
+    for made, forced in zip(model.make_keys(pairs), model.force_decode(pairs), strict=True):
+        assert torch.equal(made.keys, forced.keys)
+        assert torch.equal(made.tokens, forced.tokens)
+
+
 def test_our_step_sees_the_same_query_and_distribution(model: BaseModel) -> None:
     decoder, beam = StepDecoder(model), 3
     sources, targets = model.tokenise_source(ENGLISH), model.tokenise_target(GERMAN)

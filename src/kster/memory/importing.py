@@ -150,7 +150,7 @@ def drafts_of(model: KeyMaker, pairs: Sequence[Pair], origin: str | None) -> Ite
     named = None if origin is None else printable(origin)  # names of files may hold any bytes
     reasons = too_long(model, pairs)
     fitting = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
-    forced = iter(model.force_decode([(pair.source, pair.target) for pair in fitting]))
+    forced = iter(model.make_keys([(pair.source, pair.target) for pair in fitting]))
     for pair, reason in zip(pairs, reasons, strict=True):
         if reason is not None:
             yield reason

