@@ -63,3 +63,13 @@ def test_check_finds_terms_that_contradict_each_other(base: Path, capsys: pytest
     assert run(capsys, "check", base)[0] == 0
     run(capsys, "add", base, "Hose", "Strumpf")
     assert run(capsys, "check", base)[:2] == (1, "terms 1 and 2: Hose → Schlauch, Strumpf\n")
+
+
+def test_translate_keeps_the_terms_of_a_base(
+    base: Path, taught_marian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "add", base, "machine", "Apparat", "--pos", "noun")
+    (tmp_path / "in.txt").write_text("press the button to start the machine\n")
+    options = ["--model", taught_marian, "--device", "cpu", "--terms", base, "--input", tmp_path / "in.txt"]
+    assert main(["translate", *map(str, options)]) == 0
+    assert "Apparat" in capsys.readouterr().out

@@ -65,6 +65,7 @@ def open_translator(
     source_lang: str | None = None,
     target_lang: str | None = None,
     precision: str = "auto",
+    terms: Path | None = None,
 ) -> Translator:
     """A translator with all of these memories, or with a model alone."""
     from kster.memory import Memory, MemoryGroup
@@ -73,8 +74,9 @@ def open_translator(
     if not memories:
         if model is None:
             raise KsterError("nothing to translate with: give --memory DIR or --model MODEL")
-        return Translator(load_model(model, device, source_lang, target_lang, precision))
+        loaded = load_model(model, device, source_lang, target_lang, precision)
+        return Translator(loaded, terms=terms)
     first = open_with_model(memories[0], model, device, source_lang, target_lang, precision)
     opened = [first, *(Memory.open(directory, first.model) for directory in memories[1:])]
     memory: Memory | MemoryGroup = first if len(opened) == 1 else MemoryGroup(opened)
-    return Translator(first.model, memory)
+    return Translator(first.model, memory, terms=terms)

@@ -26,6 +26,10 @@ Memories = Annotated[
         "--memory", metavar="DIR", help="A memory; repeat to search several as one.", show_default=False
     ),
 ]
+Terms = Annotated[
+    Path | None,
+    typer.Option("--terms", metavar="BASE", help="A term base, whose terms are kept.", show_default=False),
+]
 Model = Annotated[
     str | None,
     typer.Option(

@@ -26,6 +26,7 @@ from kster.cli.options import (
     Precision,
     SourceLang,
     TargetLang,
+    Terms,
 )
 from kster.cli.output import ReaderGone, as_json, note
 from kster.cli.progress import progress_bar
@@ -55,6 +56,7 @@ def translate(
         ),
     ] = None,
     memory: Memories = None,
+    terms: Terms = None,
     model: Model = None,
     method: Annotated[
         Method | None,
@@ -98,7 +100,8 @@ def translate(
     Placeholders, tags and addresses (%s, {name}, <b>, https://…) come back as they were. Of a document
     (kster translate manual.docx -o handbuch.docx) the text is replaced and every other byte stays.
 
-    A memory knows its model: `--memory DIR` alone is enough.
+    A memory knows its model: `--memory DIR` alone is enough. The terms of `--terms BASE` (kster terms) are
+    kept, in whatever form the sentence needs.
     """
     _require_sense(method, bool(memory), beam, n_best, html=explain is Explain.HTML, json=json)
     options: TranslateOptions = {
@@ -118,11 +121,11 @@ def translate(
                 f"{document}: a document is written once; no --input, --explain, --json, --n-best"
             )
         output = require_document(document, output)
-        translator = open_translator(memory or [], model, device, source_lang, target_lang)
+        translator = open_translator(memory or [], model, device, source_lang, target_lang, precision, terms)
         translate_document(translator, document, output, options)
         return
     _require_files(input, output)
-    translator = open_translator(memory or [], model, device, source_lang, target_lang, precision)
+    translator = open_translator(memory or [], model, device, source_lang, target_lang, precision, terms)
     done = 0
     with _writer(output, lambda: done) as out:
         writer = _choose_writer(out, translator, method, explain, json)

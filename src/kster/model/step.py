@@ -10,7 +10,6 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -32,8 +31,17 @@ class Candidates(NamedTuple):
     log_probs: Tensor  # (rows, c) float32; −∞ where there is no candidate
 
 
-# queries (rows, d), logits (rows, V), n → candidates, the n most probable tokens among them
-Predict = Callable[[Tensor, Tensor, int], Candidates]
+class Predict(Protocol):
+    """What a search is told at every step."""
+
+    def __call__(
+        self, queries: Tensor, logits: Tensor, count: int, wanted: Tensor | None = None, /
+    ) -> Candidates:
+        """queries: (rows, d), logits: (rows, V).
+
+        The candidates have the `count` most probable tokens among them, and those wanted, (rows, w).
+        """
+
 
 STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching these few times
 

@@ -25,6 +25,18 @@ def verb_forms(word: str) -> list[str]:
     return [word, *irregular, _with_s(word), *_with_ending(word, "ed"), *_with_ending(word, "ing")]
 
 
+def is_plural(written: str, noun: str) -> bool:
+    """Whether a noun is written in another number than it is named in: "boxes" for "box"."""
+    last, own = written.lower().split(" ")[-1], noun.lower().split(" ")[-1]
+    return last != own and last in (_with_s(own), *IRREGULAR_PLURALS.get(own, ()))
+
+
+def is_past(written: str, verb: str) -> bool:
+    """Whether a verb is written in the past or as a participle: "tightened"."""
+    first, own = written.lower().split(" ")[0], verb.lower().split(" ")[0]
+    return first in (*_with_ending(own, "ed"), *IRREGULAR_VERBS.get(own, ()))
+
+
 def phrase_forms(phrase: str, part_of_speech: PartOfSpeech | None) -> list[tuple[str, ...]]:
     """The forms of a word or of several; one in two parts may have other words between them."""
     words = phrase.split(" ")

@@ -24,6 +24,8 @@ SEPARABLE = re.compile(
 )
 INSEPARABLE = ("be", "emp", "ent", "er", "ge", "miss", "ver", "zer")
 
+PLURALS = word_table("german_plurals.tsv")
+"""nouns whose ending does not tell → their plurals"""
 STRONG_VERBS = word_table("german_strong_verbs.tsv")
 """infinitive → (er …, er … in the past, participle)"""
 
@@ -51,6 +53,37 @@ def noun_forms(word: str) -> list[str]:
     return forms + [
         (changed or word) + ending for ending in (("e", "en", "er", "ern") if changed else ("er", "ern"))
     ]
+
+
+def plural(noun: str) -> str:
+    """The likeliest plural of a noun, perhaps with adjectives before it."""
+    *before, last = noun.split(" ")
+    if before:
+        return " ".join([*(re.sub("e[rs]?$", "en", word) for word in before), plural(last)])
+    lower = noun.lower()
+    for begin in range(len(noun) - 2):  # a compound is inflected like its last part
+        if lower[begin:] in PLURALS:
+            changed = PLURALS[lower[begin:]][0]
+            return noun[:begin] + (changed.capitalize() if noun[begin].isupper() else changed)
+    if lower.endswith(("er", "el", "en", "chen", "lein")):
+        return noun
+    if lower.endswith("e"):
+        return noun + "n"
+    if lower.endswith("nis"):
+        return noun + "se"
+    if lower.endswith(FEMININE):
+        return noun + "en"
+    if lower.endswith(("o", "um", "us")):
+        return re.sub("(o|um|us)$", "en", noun)
+    return noun + ("s" if lower.endswith(("a", "i", "u", "y")) else "e")
+
+
+def participle(infinitive: str) -> str:
+    """The second participle of a verb."""
+    *before, verb = infinitive.split(" ")
+    found = None if before else SEPARABLE.match(verb)
+    prefix = found[1] if found else ""
+    return " ".join([*before, prefix + _participle(verb[len(prefix) :])])
 
 
 def adjective_forms(word: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kster.terms import english, german
-from kster.terms.term import PartOfSpeech
+from kster.terms.term import PartOfSpeech, Term
 from kster.text.languages import match_rank
 
 Form = tuple[str, ...]
@@ -25,6 +25,31 @@ def forms_of(phrase: str, language: str | None, part_of_speech: PartOfSpeech | N
         if language and match_rank(code, language):
             own += rules.phrase_forms(phrase, part_of_speech)
     return tuple(dict.fromkeys(own))
+
+
+def forms_for(term: Term, phrase: str, language: str | None) -> tuple[Form, ...]:
+    """The forms of a term's source or of one of its targets; what is not translated stays as it is."""
+    return forms_of(phrase, language, term.part_of_speech) if term.translate else ((phrase,),)
+
+
+def counterpart(term: Term, written: str, languages: tuple[str | None, str | None]) -> str:
+    """The form of a term's first target that goes best with how its source is written.
+
+    A plural with a plural, a participle with a past: for English into German; else the target as it is.
+    """
+    target = term.targets[0]
+    source_language, target_language = languages
+    if not (source_language and match_rank("en", source_language)):
+        return target
+    if not (target_language and match_rank("de", target_language)):
+        return target
+    if term.part_of_speech == "noun" and english.is_plural(written, term.source):
+        return german.plural(target)
+    if term.part_of_speech == "verb" and english.is_past(written, term.source):
+        return german.participle(target)
+    if term.part_of_speech == "adjective":
+        return german.adjective_forms(target)[1]  # before a noun, where most of them stand
+    return target
 
 
 def makes_compounds(language: str | None) -> bool:

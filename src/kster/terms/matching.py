@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kster.terms.inflection import Form, forms_of, makes_compounds
+from kster.terms.inflection import Form, forms_for, makes_compounds
 from kster.terms.term import Term
 
 Span = tuple[int, int]  # begin and end, in characters
@@ -129,7 +129,7 @@ def _compounds(term: Term, words: _Words, language: str | None) -> Iterator[int]
     for target in term.targets:
         if " " in target or len(target) < SHORTEST_IN_COMPOUND or term.part_of_speech == "verb":
             continue
-        endings = tuple(form[0].casefold() for form in forms_of(target, language, term.part_of_speech))
+        endings = tuple(form[0].casefold() for form in forms_for(term, target, language))
         for i, word in enumerate(words.folded):
             longer = len(word) > len(target) + 2
             if longer and (word.startswith(target.casefold()) or word.endswith(endings)):
@@ -140,9 +140,9 @@ def _patterns(term: Term, phrases: Sequence[str], language: str | None) -> list[
     patterns = []
     exact = term.case == "exact"
     for phrase in phrases:
-        own = forms_of(phrase, language, term.part_of_speech)
+        own = forms_for(term, phrase, language)
         if "-" in phrase:  # plug-in, plugin
-            own += forms_of(phrase.replace("-", ""), language, term.part_of_speech)
+            own += forms_for(term, phrase.replace("-", ""), language)
         for form in own:
             parts = tuple(tuple(WORD.findall(part)) for part in form)
             if all(parts):

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import inf
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from kster.model.state import DecodingState
 from kster.model.step import Candidates, Predict, StepDecoder
+
+if TYPE_CHECKING:
+    from kster.translation.term_search import TermSearch
 
 IMPOSSIBLE = -1.0e9
 STEPS_BETWEEN_CHECKS_ON_GPU = 8
@@ -66,10 +69,12 @@ def beam_search(
     length_penalty: float,
     limits: list[int],
     n_best: int = 1,
+    terms: TermSearch | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate tokenised sources; n_best hypotheses each, best first.
 
-    limits: per source the most tokens its translation may have, end of sentence included.
+    limits: per source the most tokens its translation may have, end of sentence included. terms: what the
+    translations must have.
     """
     steps = max(limits)
     state = decoder.start(sources, beam, steps)
@@ -78,7 +83,7 @@ def beam_search(
     tokens, parents = decoder.first_tokens(len(sources) * beam), None
     on_cpu = decoder.model.device.type == "cpu"
     for step in range(steps):
-        parents, tokens = extend(decoder, state, beams, tokens, parents, predict, step, length_penalty)
+        parents, tokens = extend(decoder, state, beams, tokens, parents, predict, step, length_penalty, terms)
         if on_cpu or step % STEPS_BETWEEN_CHECKS_ON_GPU == STEPS_BETWEEN_CHECKS_ON_GPU - 1:
             finished = int(beams.done.sum())
             if finished == len(beams.done):
@@ -105,6 +110,7 @@ def extend(
     predict: Predict,
     step: int,
     length_penalty: float,
+    terms: TermSearch | None = None,
 ) -> tuple[Tensor, Tensor]:
     """One step of the search, without waiting for the device.
 
@@ -112,12 +118,19 @@ def extend(
     next step.
     """
     beam = beams.open_scores.shape[1]
+    if terms is not None:
+        predict = terms.predictor(predict, beams, step)
     # One candidate more than wanted, because padding is not a word.
     candidates = decoder.predict(state, tokens, parents, predict, 2 * beam + 1)
     extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`
     penalty = (step + 1 + extra) ** length_penalty
     chosen = choose(beams, candidates, decoder.model.pad_id)
-    return _advance(beams, chosen, step, decoder.model.eos_id, penalty)
+    if terms is None:
+        return _advance(beams, chosen, step, decoder.model.eos_id, penalty)
+    chosen = terms.choose(beams, candidates, chosen, step)
+    parents, tokens = _advance(beams, chosen, step, decoder.model.eos_id, penalty)
+    terms.follow(beams, step, penalty)
+    return parents, tokens
 
 
 class Chosen(NamedTuple):

@@ -6,8 +6,8 @@ looked up again. The numbers are those the search saw, to floating-point toleran
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -21,6 +21,7 @@ from kster.model import BaseModel
 from kster.model.forcing import ForcedSentence, force_tokens
 from kster.smoothing import Smoother, Smoothing
 from kster.smoothing.example_distribution import log_example_prob_of
+from kster.terms import Term
 from kster.translation.predictor import LookedUp, Searchable
 
 TOKENS_AT_ONCE = 2048  # searched together; 16 keys of each, d = 512, are 32 MiB, with a learned distance 400
@@ -51,6 +52,7 @@ class TokenExplanation:
     mixing_weight: float  # λ
     bandwidth: float | None  # σ; None where no memory was asked
     examples: tuple[Example, ...]
+    term: str | None = None  # the source of the term it was written for, as the term base has it
 
     @property
     def memory_share(self) -> float:
@@ -86,6 +88,14 @@ def explain(
         waiting = iter(tokens)
         explained += [list(islice(waiting, len(sentence.tokens))) for sentence in group]
     return explained
+
+
+def with_terms(
+    tokens: Sequence[TokenExplanation], terms: Sequence[Term | None]
+) -> Iterator[TokenExplanation]:
+    """Tokens that say which term they were written for."""
+    for token, term in zip(tokens, terms, strict=True):
+        yield token if term is None else replace(token, term=term.source)
 
 
 def score_forced(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
@@ -12,11 +12,14 @@ from kster.text.projection import Link
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
 from kster.translation.decoding import Decoding
-from kster.translation.explanation import TokenExplanation, explain
+from kster.translation.explanation import TokenExplanation, explain, with_terms
 from kster.translation.links import links_of
 from kster.translation.open_memories import OpenMemory
 from kster.translation.predictor import LookedUp, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
+from kster.translation.term_constraints import written_terms
+from kster.translation.term_guide import Guided, TermGuide
+from kster.translation.term_search import LEAST_BEAM
 
 
 def outputs_of(
@@ -26,37 +29,47 @@ def outputs_of(
     memory: OpenMemory | None,
     smoother: Smoother | None,
     batch_sentences: int | None,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None],
+    terms: TermGuide | None = None,
 ) -> list[Output]:
-    """Outputs in the pieces' order. progress: called with the number of pieces done."""
+    """Outputs in the pieces' order. progress: called with the number of pieces done; terms: to be kept."""
     model = decoder.model
-    ids = model.tokenise_source(pieces)
-    order = sorted(range(len(pieces)), key=lambda i: -len(ids[i]))
-    limits = [longest_translation(model, len(ids[i])) for i in order]
+    guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
+    ids = model.tokenise_source([own.text for own in guided])
     outputs: dict[int, Output] = {}
-    for part in batches(model, limits, decoding.beam, batch_sentences):
-        batch = order[part]
-        sources = [ids[i] for i in batch]
-        predict: Predict = base_predictor
-        looked_up = None
-        texts = [pieces[i] for i in batch]
-        if memory is not None and smoother is not None:
-            looked_up = LookedUp.of(memory, smoother, texts, model.device)
-            predict = SmoothedPredictor(looked_up.searcher, smoother)
-        found = beam_search(
-            decoder,
-            sources,
-            predict,
-            beam=decoding.beam,
-            length_penalty=decoding.length_penalty,
-            limits=limits[part],
-            n_best=decoding.beam,  # one of the others may have kept what the best has lost
-        )
-        made = _outputs(model, texts, sources, found, decoding, looked_up, smoother)
-        outputs.update(zip(batch, made, strict=True))
-        if progress is not None:
+    for group, beam in _by_beam(guided, decoding.beam):
+        order = sorted(group, key=lambda i: -len(ids[i]))
+        limits = [longest_translation(model, len(ids[i])) for i in order]
+        for part in batches(model, limits, beam, batch_sentences):
+            batch = order[part]
+            sources = [ids[i] for i in batch]
+            texts, own = [pieces[i] for i in batch], [guided[i] for i in batch]
+            predict: Predict = base_predictor
+            looked_up = None
+            if memory is not None and smoother is not None:
+                looked_up = LookedUp.of(memory, smoother, texts, model.device)
+                predict = SmoothedPredictor(looked_up.searcher, smoother)
+            found = beam_search(
+                decoder,
+                sources,
+                predict,
+                beam=beam,
+                length_penalty=decoding.length_penalty,
+                limits=limits[part],
+                n_best=beam,  # one of the others may have kept what the best has lost
+                terms=terms.search(own, beam, decoding.n_best) if terms else None,
+            )
+            made = _outputs(model, texts, own, sources, found, decoding, looked_up, smoother)
+            outputs.update(zip(batch, made, strict=True))
             progress(len(outputs))
     return [outputs[i] for i in range(len(pieces))]
+
+
+def _by_beam(guided: Sequence[Guided], beam: int) -> Iterator[tuple[list[int], int]]:
+    """The pieces that are searched with the same beam; terms need some room."""
+    with_terms = [i for i, own in enumerate(guided) if own.requirements and beam < LEAST_BEAM]
+    others = sorted(set(range(len(guided))).difference(with_terms))
+    return iter([(others, beam), (with_terms, LEAST_BEAM)])
 
 
 def longest_translation(model: BaseModel, source_tokens: int) -> int:
@@ -67,6 +80,7 @@ def longest_translation(model: BaseModel, source_tokens: int) -> int:
 def _outputs(
     model: BaseModel,
     texts: list[str],
+    guided: list[Guided],
     sources: list[list[int]],
     found: list[list[Hypothesis]],
     decoding: Decoding,
@@ -84,9 +98,14 @@ def _outputs(
     tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(found)
     links: list[tuple[Link, ...] | None] = [None] * len(found)
     if decoding.explain:
-        tokens = [tuple(own) for own in explain(model, sources, best, memory, smoother)]
+        explained = explain(model, sources, best, memory, smoother)
+        tokens = [
+            tuple(with_terms(own, written_terms(one.requirements, target)))
+            for own, one, target in zip(explained, guided, best, strict=True)
+        ]
     if decoding.align:
-        links = list(links_of(model, texts, sources, [own[0][0] for own in kept], best))
+        read = model.tokenise_source(texts)
+        links = list(links_of(model, texts, read, [own[0][0] for own in kept], best))
     return [
         Output(tuple((text, one.score) for text, one in own), explanation, link)
         for own, explanation, link in zip(kept, tokens, links, strict=True)

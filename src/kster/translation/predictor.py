@@ -74,9 +74,19 @@ def require_method(method: str) -> None:
         raise KsterError(f"method {method!r} is unknown; accepted: {', '.join(METHODS)}")
 
 
-def base_predictor(queries: Tensor, logits: Tensor, count: int) -> Candidates:
-    """The `count` best by log p_m. queries: (rows, d), logits: (rows, V)."""
-    return best_tokens(torch.log_softmax(logits.float(), dim=-1), count)
+def base_predictor(queries: Tensor, logits: Tensor, count: int, wanted: Tensor | None = None) -> Candidates:
+    """The `count` best by log p_m. queries: (rows, d), logits: (rows, V), wanted: (rows, w), had as well."""
+    log_probs = torch.log_softmax(logits.float(), dim=-1)
+    return with_wanted(best_tokens(log_probs, count), log_probs, wanted)
+
+
+def with_wanted(best: Candidates, log_probs: Tensor, wanted: Tensor | None) -> Candidates:
+    """The best tokens of each row and those wanted that are not among them; log_probs: (rows, V)."""
+    if wanted is None or not wanted.shape[1]:
+        return best
+    known = (wanted[:, :, None] == best.tokens[:, None, :]).any(-1)  # (rows, w)
+    more = log_probs.gather(1, wanted).masked_fill(known, -torch.inf)
+    return Candidates(torch.cat((best.tokens, wanted), dim=1), torch.cat((best.log_probs, more), dim=1))
 
 
 def best_tokens(log_probs: Tensor, count: int) -> Candidates:
@@ -111,7 +121,9 @@ class SmoothedPredictor:
     memory: Searcher
     smoother: Smoother
 
-    def __call__(self, queries: Tensor, logits: Tensor, count: int) -> Candidates:
+    def __call__(
+        self, queries: Tensor, logits: Tensor, count: int, wanted: Tensor | None = None
+    ) -> Candidates:
         """The `count` best of the mixture are among the base model's `count` best and the neighbours' values:
         what is no neighbour's value keeps its rank among its like, and values only rise."""
         base = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
@@ -119,6 +131,7 @@ class SmoothedPredictor:
         neighbours = self.smoother.neighbours(self.memory, queries)
         at_values = base.gather(-1, neighbours.values)  # (rows, k)
         smoothing = self.smoother(queries, neighbours, at_values, best.log_probs[:, 0])
+        best = with_wanted(best, base, wanted)
         return Candidates(*mix_candidates(*best, at_values, neighbours.values, smoothing))
 
     def keep(self, sentences: Tensor) -> SmoothedPredictor:

@@ -36,6 +36,7 @@ from kster.translation.predictor import (
 )
 from kster.translation.result import Output, Translation
 from kster.translation.service import Cutting, Round, Steps, Text, run, translation_steps, without_surrogates
+from kster.translation.term_guide import NamedTerms, TermGuide
 
 log = logging.getLogger("kster.translation")
 
@@ -48,6 +49,7 @@ class TranslateOptions(TypedDict, total=False):
     """What `Translator.translate` can be asked for; said there."""
 
     memory: NamedMemory | None
+    terms: NamedTerms | None
     method: Method | None
     smoother: Smoother | None
     beam: int
@@ -74,6 +76,7 @@ class Translator:
         model: BaseModel | str | Path | None = None,
         memory: NamedMemory | None = None,
         *,
+        terms: NamedTerms | None = None,
         device: str = "auto",
         precision: str = "auto",
         source_lang: str | None = None,
@@ -86,6 +89,7 @@ class Translator:
         Args:
             model: a model, its directory, or its name on the hub; left out, the memory's.
             memory: an open memory, a group, a directory, or a list of them.
+            terms: a term base, its file, or a list of terms, which translations keep.
             device: "cpu", "cuda", or "auto" for a GPU when there is one.
             precision: of matrix products, "float32", "int8", …, or "auto" for the fastest that is as good.
             source_lang, target_lang: for models of several languages.
@@ -120,6 +124,7 @@ class Translator:
         if own is not None:
             require_same_model(self.model, own)
         self.decoder = StepDecoder(self.model)
+        self.terms = None if terms is None else TermGuide.of(terms, self.model)
         self.split_sentences, self.keep_codes = split_sentences, keep_codes
 
     def close(self) -> None:
@@ -147,6 +152,7 @@ class Translator:
         texts: Text | Sequence[Text],
         *,
         memory: NamedMemory | None = None,
+        terms: NamedTerms | None = None,
         method: Method | None = None,
         smoother: Smoother | None = None,
         beam: int = 4,
@@ -166,6 +172,7 @@ class Translator:
             texts: a string, a `CodedText`, or a list of these.
             memory: searched instead of the translator's own; a directory is opened for this call alone, so
                 open a `Memory` to use it often.
+            terms: kept instead of the translator's own; [] for none.
             method: "base", "knn" or "kster"; by default "kster" with a memory and "base" without.
             smoother: used instead of the one the method resolves to.
             beam, length_penalty: of the search.
@@ -184,6 +191,7 @@ class Translator:
         """
         wanted_texts: Sequence[Text] = [texts] if isinstance(texts, str | CodedText) else texts
         decoding = Decoding(beam, length_penalty, n_best, explain)
+        guide = None if terms is None else TermGuide.of(terms, self.model)
         done = 0
 
         def count(pieces: int) -> None:
@@ -196,6 +204,7 @@ class Translator:
                 wanted.texts,
                 replace(decoding, align=wanted.align),
                 memory=given,
+                terms=guide,
                 method=method,
                 smoother=smoother,
                 batch_sentences=batch_sentences,
@@ -325,6 +334,7 @@ class Translator:
         decoding: Decoding,
         *,
         memory: NamedMemory | None = None,
+        terms: TermGuide | None = None,
         method: Method | None = None,
         smoother: Smoother | None = None,
         batch_sentences: int | None = None,
@@ -343,6 +353,7 @@ class Translator:
                 smoother,
                 batch_sentences,
                 progress or (lambda _: None),
+                terms if terms is not None else self.terms,
             )
 
     def longest_translation(self, source_tokens: int) -> int:

@@ -1,0 +1,171 @@
+"""What a translation must have: the terms of its source, each in any of its forms.
+
+The forms of a term are a trie of tokens. A form in two parts ("zieht … fest") leads from the end of the first
+part to a trie of the second, with anything between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kster.terms import Term
+
+MET = -1
+ROOT, FIRST_ROOT = 0, 1  # where a form begins; and where it begins as the first word of a sentence
+
+
+@dataclass(slots=True)
+class Trie:
+    """The forms of a term. Nodes are numbers: they lead from token to token."""
+
+    children: list[dict[int, int]] = field(default_factory=lambda: [{}, {}])
+    ends: dict[int, int] = field(default_factory=dict)
+    """Where a form ends: MET; where a first part does: the root of the second."""
+
+    def add(self, parts: Sequence[Sequence[int]], *, root: int = ROOT) -> None:
+        """parts: the tokens of each part of a form."""
+        node = self._path(root, parts[0])
+        if len(parts) == 1:
+            self.ends[node] = MET
+        elif self.ends.get(node) != MET:
+            if node not in self.ends:
+                self.children.append({})
+                self.ends[node] = len(self.children) - 1
+            self.ends[self._path(self.ends[node], parts[1])] = MET
+
+    def _path(self, node: int, tokens: Iterable[int]) -> int:
+        for token in tokens:
+            if token not in self.children[node]:
+                self.children.append({})
+                self.children[node][token] = len(self.children) - 1
+            node = self.children[node][token]
+        return node
+
+    def longest(self, tokens: Sequence[int], at: int, root: int) -> tuple[int, int] | None:
+        """How far the longest part goes that begins at a token, and the node where it ends."""
+        node, found = root, None
+        for i in range(at, len(tokens)):
+            child = self.children[node].get(tokens[i])
+            if child is None:
+                break
+            node = child
+            if node in self.ends:
+                found = i + 1, node
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A term that a translation must have, and how often."""
+
+    term: Term
+    trie: Trie
+    count: int = 1
+
+
+Place = tuple[int, int]  # the number of a requirement, and a node of its trie
+
+
+class Progress(NamedTuple):
+    """How far a hypothesis has come."""
+
+    left: tuple[tuple[int, int], ...]
+    """Of each requirement, how often it is still to be met, and the node from which it goes on.
+
+    That is ROOT, or where the second part of a form begins.
+    """
+    within: tuple[Place, ...] = ()
+    """Where in a form it is, if in one."""
+    ended: Place | None = None
+    """The end of a form that was reached by the last token: there the word must end, too."""
+    begun: bool = False
+    """Whether the last token was the first one of a form."""
+    inner: float = 0.0
+    """What the form that is being written has cost since its first token: −log p of the others."""
+
+    @property
+    def unmet(self) -> int:
+        """How many terms are still to be met."""
+        return sum(count for count, _ in self.left)
+
+
+def start(requirements: Sequence[Requirement]) -> Progress:
+    return Progress(tuple((requirement.count, ROOT) for requirement in requirements))
+
+
+def continuations(
+    requirements: Sequence[Requirement], progress: Progress, *, first: bool
+) -> dict[int, Progress]:
+    """The tokens that begin a form or go on with one, each with the progress after it but for `inner`.
+
+    first: the next token is the first one of the sentence.
+    """
+    places: list[Place] = list(progress.within)
+    if progress.ended is not None:
+        places.append(progress.ended)  # a longer form may go on where a shorter one has ended
+    for i, (count, node) in enumerate(progress.left):
+        if count:
+            roots = {ROOT, node, FIRST_ROOT if first else ROOT}
+            places += [(i, root) for root in roots]
+    reached: dict[int, list[Place]] = {}
+    for i, node in places:
+        for token, child in requirements[i].trie.children[node].items():
+            reached.setdefault(token, []).append((i, child))
+    going_on = {token for i, node in progress.within for token in requirements[i].trie.children[node]}
+    return {
+        token: _after(requirements, progress, nodes)._replace(begun=token not in going_on)
+        for token, nodes in reached.items()
+    }
+
+
+def _after(requirements: Sequence[Requirement], progress: Progress, nodes: list[Place]) -> Progress:
+    left = list(progress.left)
+    within: list[Place] = []
+    ended = None
+    for i, node in dict.fromkeys(nodes):
+        trie = requirements[i].trie
+        end = trie.ends.get(node)
+        if end is None:
+            within.append((i, node))
+            continue
+        ended = (i, node)
+        count = left[i][0]
+        if count and not _grows(trie, progress.ended, i, node):
+            left[i] = (count - 1, ROOT) if end == MET else (count, end)
+    return Progress(tuple(left), tuple(within), ended)
+
+
+def _grows(trie: Trie, ended: Place | None, requirement: int, node: int) -> bool:
+    """Whether a form only grows longer that had been met before."""
+    return ended is not None and ended[0] == requirement and node in trie.children[ended[1]].values()
+
+
+def written_terms(requirements: Sequence[Requirement], tokens: Sequence[int]) -> list[Term | None]:
+    """Of every token of a translation, the term it was written for."""
+    owners: list[Term | None] = [None] * len(tokens)
+    for requirement in requirements:
+        trie = requirement.trie
+        for at in range(len(tokens)):
+            found = trie.longest(tokens, at, ROOT) or (
+                trie.longest(tokens, at, FIRST_ROOT) if at == 0 else None
+            )
+            if found is None or owners[at] is not None:
+                continue
+            end, node = found
+            spans = [(at, end)]
+            if trie.ends[node] != MET:
+                second = _second_part(trie, tokens, end, trie.ends[node])
+                spans = [*spans, second] if second else []
+            for begin, end in spans:
+                owners[begin:end] = [requirement.term] * (end - begin)
+    return owners
+
+
+def _second_part(trie: Trie, tokens: Sequence[int], start: int, root: int) -> tuple[int, int] | None:
+    for at in range(start, len(tokens)):
+        found = trie.longest(tokens, at, root)
+        if found is not None:
+            return at, found[0]
+    return None
