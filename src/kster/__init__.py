@@ -15,17 +15,19 @@ from kster.version import __version__
 
 if TYPE_CHECKING:
     from kster.formats import Pair
-    from kster.memory import Match, Memory, MemoryGroup
+    from kster.memory import Match, Memory, MemoryGroup, Segment
     from kster.model import BaseModel
-    from kster.smoothing import Smoother
+    from kster.smoothing import FitSettings, Smoother
     from kster.translation import Translation, Translator
 
 _HOMES = {
     "BaseModel": "kster.model",
+    "FitSettings": "kster.smoothing",
     "Match": "kster.memory",
     "Memory": "kster.memory",
     "MemoryGroup": "kster.memory",
     "Pair": "kster.formats",
+    "Segment": "kster.memory",
     "Smoother": "kster.smoothing",
     "Translation": "kster.translation",
     "Translator": "kster.translation",
@@ -33,11 +35,13 @@ _HOMES = {
 
 __all__ = [
     "BaseModel",
+    "FitSettings",
     "KsterError",
     "Match",
     "Memory",
     "MemoryGroup",
     "Pair",
+    "Segment",
     "Smoother",
     "Translation",
     "Translator",

@@ -49,18 +49,22 @@ class MemoryGroup:
 
     @property
     def model(self) -> Any:
+        """The base model that made all of them."""
         return self.memories[0].model
 
     @property
     def fingerprint(self) -> str:
+        """What identifies that model."""
         return self.memories[0].fingerprint
 
     @property
     def dimension(self) -> int:
+        """d, the length of a key."""
         return self.memories[0].dimension
 
     @property
     def entry_count(self) -> int:
+        """How many entries can be found, in all memories together."""
         return sum(memory.entry_count for memory in self.memories)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
@@ -92,6 +96,7 @@ class MemoryGroup:
         return sorted_matches(reversed(found), n)
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
+        """As `Memory.provenance`; `Provenance.memory` says which memory an entry is of."""
         wanted = entry_ids(ids)
         if len(wanted) and not 0 <= int(wanted.min()) <= int(wanted.max()) < len(self.memories) << SHIFT:
             raise KsterError("no such entry in this group of memories")
@@ -125,6 +130,7 @@ class MemoryGroup:
         return answer
 
     def close(self) -> None:
+        """Close all of the memories."""
         for memory in self.memories:
             memory.close()
 

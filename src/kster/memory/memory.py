@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kster.errors import KsterError
 from kster.formats import Pair, Rejection, read_moses, read_pairs
@@ -23,8 +23,11 @@ from kster.memory.readable import ReadableMemory
 from kster.memory.report import CompactReport, ImportReport, bytes_under
 from kster.memory.segment import Segment
 from kster.memory.settings import SearchSettings
-from kster.memory.store.description import Description
+from kster.memory.store.description import FILE, Description
 from kster.memory.store.store import Store
+
+if TYPE_CHECKING:
+    from kster.smoothing import FitReport, FitSettings, TuneReport
 
 ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
 IMPORT_PATIENCE = 600.0  # seconds an import waits for other writers at least: its keys took long to make
@@ -64,11 +67,22 @@ class Memory(ReadableMemory):
         lock_timeout: float = 30.0,
         entries_per_shard: int = ENTRIES_PER_SHARD,
     ) -> Memory:
-        """Make an empty memory. Refuses a directory that has anything in it.
+        """Make an empty memory in a directory of its own.
 
-        model: loaded, or what to load: a Hugging Face directory or hub id.
-        source_lang, target_lang: kept with the memory, for its model and for files read and written;
-        by default what the model says. Multilingual models need both when they are loaded.
+        Args:
+            path: the directory, which must be empty or not there yet.
+            model: the base model, or its directory or hub id.
+            source_lang, target_lang: kept with the memory, for its model and for files read and written; by
+                default what the model says. Models of several languages need both.
+            search: how the memory is searched.
+            lock_timeout: how many seconds a change waits for another writer.
+            entries_per_shard: how many keys one file holds.
+
+        Returns:
+            The open memory.
+
+        Raises:
+            KsterError: if there is anything in the directory, or the model cannot be loaded.
         """
         directory = Path(path)
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -90,12 +104,64 @@ class Memory(ReadableMemory):
         search: SearchSettings | None = None,
         lock_timeout: float = 30.0,
     ) -> Memory:
-        """Open a memory; its model is loaded when first needed, unless given. Refuses another model."""
+        """Open a memory.
+
+        Args:
+            path: the memory's directory.
+            model: the model that made it; if not given, it is loaded when it is first needed.
+            search: how the memory is searched.
+            lock_timeout: how many seconds a change waits for another writer.
+
+        Returns:
+            The open memory; `close` it, or use it as a context manager.
+
+        Raises:
+            KsterError: if the directory holds no memory, or one that is damaged or was made by another model.
+        """
         directory = Path(path)
         description = Description.read(directory)
         if model is not None:
             description.require(model, directory)
         return cls(directory, description, model, search or SearchSettings(), lock_timeout)
+
+    @classmethod
+    def open_or_create(
+        cls,
+        path: str | Path,
+        model: KeyMaker | str | Path,
+        *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+        search: SearchSettings | None = None,
+        lock_timeout: float = 30.0,
+    ) -> Memory:
+        """Open the memory in a directory, or make an empty one where there is none yet.
+
+        Args:
+            path: the memory's directory.
+            model: the base model, or its directory or hub id.
+            source_lang, target_lang: needed to load a model of several languages.
+            search: how the memory is searched.
+            lock_timeout: how many seconds a change waits for another writer.
+
+        Returns:
+            The open memory.
+
+        Raises:
+            KsterError: if the directory holds a memory of another model, or something that is not a memory.
+        """
+        if isinstance(model, str | Path):
+            model = _load(str(model), source_lang, target_lang)
+        if (Path(path) / FILE).exists():
+            return cls.open(path, model, search=search, lock_timeout=lock_timeout)
+        return cls.create(
+            path,
+            model,
+            source_lang=source_lang,
+            target_lang=target_lang,
+            search=search,
+            lock_timeout=lock_timeout,
+        )
 
     def __enter__(self) -> Memory:
         return self
@@ -105,7 +171,11 @@ class Memory(ReadableMemory):
 
     @property
     def model(self) -> Any:
-        """The base model that made this memory, loaded on first use."""
+        """The base model that made this memory, loaded on first use.
+
+        Raises:
+            KsterError: if it cannot be found or loaded, or is not the one that made the memory.
+        """
         if self._model is None:
             description = self.description
             location = description.model_location(self.directory)
@@ -117,17 +187,52 @@ class Memory(ReadableMemory):
     # Adding and removing -------------------------------------------------------------------------
 
     def add(self, source: str, target: str, *, origin: str | None = None, unit: str | None = None) -> Segment:
-        """Add one example; the next search finds it. A pair that is there already is returned as it is."""
+        """Add one example; the next search finds it.
+
+        Args:
+            source, target: the two texts.
+            origin: where the pair comes from: a file, a person, a tool.
+            unit: its id there.
+
+        Returns:
+            The new segment, or the one that has these texts already.
+
+        Raises:
+            KsterError: if a text is empty or too long for the model.
+        """
         return self.add_many([Pair(source, target, unit)], origin=origin)[0]
 
     def add_many(self, pairs: Iterable[Pair], *, origin: str | None = None) -> list[Segment]:
-        """Add all of these examples, or none of them when one cannot be used."""
+        """Add several examples as one change.
+
+        Args:
+            pairs: the examples.
+            origin: where they come from.
+
+        Returns:
+            Their segments, in order.
+
+        Raises:
+            KsterError: if one of them cannot be used; then none is added.
+        """
         wanted = list(pairs)
         require_flawless(wanted)
         return add_all(self._store, self.model, wanted, origin)
 
     def replace(self, unit: str, source: str, target: str, *, origin: str | None = None) -> Segment:
-        """Make this pair the only segment with this unit id."""
+        """Make this pair the only segment with this unit id.
+
+        Args:
+            unit: the id; segments that had it are removed.
+            source, target: the two texts.
+            origin: where the pair comes from.
+
+        Returns:
+            The segment.
+
+        Raises:
+            KsterError: if a text is empty or too long for the model; nothing is changed then.
+        """
         pair = Pair(source, target, unit)
         require_flawless([pair])
         return replace_unit(self._store, self.model, pair, origin)
@@ -135,9 +240,19 @@ class Memory(ReadableMemory):
     def edit(
         self, id: int, source: str, target: str, *, origin: str | None = None, unit: str | None = None
     ) -> Segment:
-        """Give a segment other texts. It gets a new id, since its entries are new; its unit id stays if None.
+        """Give a segment other texts. Its id changes, since its entries are new.
 
-        Texts that another segment has already are not added again: that one is returned, this one removed.
+        Args:
+            id: the segment to change.
+            source, target: the new texts.
+            origin: where they come from.
+            unit: its new unit id; by default the old one.
+
+        Returns:
+            The new segment, or the one that has these texts already.
+
+        Raises:
+            KsterError: if there is no such segment, or a text is empty or too long; nothing is changed then.
         """
         pair = Pair(source, target, unit or self.segment(id).unit)
         require_flawless([pair])
@@ -153,11 +268,20 @@ class Memory(ReadableMemory):
     ) -> ImportReport:
         """Add any number of pairs as one change: if it fails midway, nothing of it is kept.
 
-        Pairs that are there already are counted and skipped; pairs that cannot be used, and rejections
-        that come with the pairs, are in the report with the reason. A source may have many targets.
-        Others may write while keys are made; only the end of an import holds them up.
-        progress: called with the number of pairs dealt with so far; if it raises, nothing is imported.
-        at_once: pairs whose keys are made between two calls of progress.
+        A source may have many targets. Others may write while keys are made; only the end of an import holds
+        them up.
+
+        Args:
+            pairs: the pairs, and rejections to be reported with them.
+            origin: where they come from.
+            progress: called with the number of pairs dealt with so far; if it raises, nothing is imported.
+            at_once: how many pairs' keys are made between two calls of progress.
+
+        Returns:
+            How many were added, how many were there already, and which could not be used and why.
+
+        Raises:
+            KsterError: if the memory cannot be written.
         """
         if at_once < 1:
             raise KsterError(f"at_once is {at_once}; it must be at least 1. Nothing was imported")
@@ -180,12 +304,21 @@ class Memory(ReadableMemory):
         tags: Literal["strip", "keep"] = "strip",
         progress: Callable[[int], None] | None = None,
     ) -> ImportReport:
-        """Import the pairs of a file, whole or not at all; see `import_pairs`.
+        """Import the pairs of a file, whole or not at all.
 
-        path: .tmx .xlf .xliff .po .tsv .csv …, also with .gz or .xz; or instead of it
-        source, target: two files, line by line.
-        Languages are the memory's unless given; format is known by the file's name unless given;
-        tags says what to do with inline elements of TMX and XLIFF.
+        Args:
+            path: a .tmx, .xlf, .xliff, .po, .tsv or .csv file, also with .gz or .xz.
+            source, target: instead of `path`, two files that pair up line by line.
+            source_lang, target_lang: which languages of the file to read; by default the memory's.
+            format: the kind of file; by default known by its name.
+            tags: whether inline elements of TMX and XLIFF are left out ("strip") or kept as text ("keep").
+            progress: called with the number of pairs dealt with so far.
+
+        Returns:
+            How many were added, how many were there already, and which could not be used and why.
+
+        Raises:
+            KsterError: if the file cannot be read; nothing is imported then.
         """
         own = self.description
         if path is not None and source is None and target is None:
@@ -199,7 +332,17 @@ class Memory(ReadableMemory):
             return self.import_pairs(pairs, origin=origin, progress=progress)
 
     def remove(self, ids: int | Iterable[int]) -> int:
-        """Remove segments for good; returns how many. When one is unknown none is removed."""
+        """Remove segments for good.
+
+        Args:
+            ids: a segment's id, or several.
+
+        Returns:
+            How many were removed.
+
+        Raises:
+            KsterError: if there is no segment with one of the ids; none is removed then.
+        """
         wanted = {ids} if isinstance(ids, int) else set(ids)
         with self._store.writing() as change:
             if unknown := sorted(wanted - change.database.by_ids(wanted).keys()):
@@ -209,17 +352,67 @@ class Memory(ReadableMemory):
         return len(wanted)
 
     def remove_pair(self, source: str, target: str) -> int:
-        """Remove the segment with exactly this source and target; returns how many there were."""
+        """Remove the segment with exactly this source and target.
+
+        Returns:
+            How many there were: 1, or 0.
+        """
         with self._store.writing() as change:
             found = [segment.id for segment in change.database.by_pair(source, target)]
             if found:
                 change.remove(found)
         return len(found)
 
+    # Learning from it -----------------------------------------------------------------------------
+
+    def fit(
+        self,
+        settings: FitSettings | None = None,
+        dev: Sequence[tuple[str, str]] | None = None,
+        *,
+        general: Sequence[tuple[str, str]] | None = None,
+    ) -> FitReport:
+        """Learn how much to believe this memory's segments, as `kster fit` does; used from then on.
+
+        Args:
+            settings: how to fit; by default `FitSettings()`.
+            dev: (source, target) pairs to stop by; by default a share of the memory's own segments.
+            general: (source, target) pairs of general text; by default what ships for the languages.
+
+        Returns:
+            What was learned, and how much better it is on the development text.
+
+        Raises:
+            KsterError: if the memory is empty, or a pair is too long for the model.
+        """
+        from kster.smoothing import fit
+
+        return fit(self.model, self, settings, dev, general=general)
+
+    def tune(self, dev: Sequence[tuple[str, str]] | None = None) -> TuneReport:
+        """Choose kNN-MT's settings for this memory, as `kster tune` does; `method="knn"` then uses them.
+
+        Args:
+            dev: (source, target) pairs to choose by; by default the memory's own segments.
+
+        Returns:
+            Every combination that was tried, and the best.
+
+        Raises:
+            KsterError: if the memory is empty, or a pair is too long for the model.
+        """
+        from kster.smoothing import tune
+
+        return tune(self.model, self, dev)
+
     # Caring --------------------------------------------------------------------------------------
 
     def compact(self) -> CompactReport:
-        """Give back the space of removed segments. Ids of what remains do not change."""
+        """Free the space of removed segments. The ids of the others do not change.
+
+        Returns:
+            How many segments and entries were removed for good, and how many bytes that freed.
+        """
         before = bytes_under(self.directory)
         segments, entries = self._store.compact()
         return CompactReport(segments, entries, max(0, before - bytes_under(self.directory)))

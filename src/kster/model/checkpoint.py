@@ -65,10 +65,21 @@ class BaseModel:
     ) -> BaseModel:
         """Load a checkpoint from a directory or by hub id.
 
-        device: "auto" takes a GPU when there is one. precision: "auto" is float16 on a GPU, bfloat16 on a CPU
-        that is made for it, else float32 (`kster.model.layers` says what each means). Languages are read from
-        the tokenizer where it knows them; multilingual models need both. Weights are read from safetensors,
-        or from a `pytorch_model.bin` that holds nothing but tensors: what could run code is refused.
+        Weights are read from safetensors, or from a `pytorch_model.bin` that holds nothing but tensors: what
+        could run code is refused.
+
+        Args:
+            name: a directory, or a name on the hub.
+            device: "cpu", "cuda", or "auto" for a GPU when there is one.
+            precision: "auto" is float16 on a GPU, bfloat16 on a CPU that is made for it, else float32
+                (`kster.model.layers` says what each means).
+            source_lang, target_lang: needed for models of several languages; others know their own.
+
+        Returns:
+            The model, ready to translate.
+
+        Raises:
+            KsterError: if files are missing, damaged, of another kind of model, or do not fit together.
         """
         directory = _resolve(str(name))
         place = _choose_device(device)
@@ -89,6 +100,7 @@ class BaseModel:
 
     @property
     def device(self) -> torch.device:
+        """Where the model runs."""
         return self.network.device
 
     @property
@@ -114,7 +126,6 @@ class BaseModel:
         return self.tokenizer.target_ids(texts) if texts else []
 
     def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        return [self.tokenizer.text(row) for row in ids]
 
     def token_text(self, token: int) -> str:
         """One token as it stands in the vocabulary (`▁` marks a word's beginning)."""

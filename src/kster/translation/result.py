@@ -36,6 +36,7 @@ class Translation:
         return self.text
 
     def to_json(self) -> dict[str, Any]:
+        """What `kster translate --json` writes."""
         data: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
         if self.alternatives:
             data["alternatives"] = list(self.alternatives)

@@ -93,8 +93,8 @@ class Translator:
             device: "cpu", "cuda", or "auto" for a GPU when there is one.
             precision: of matrix products, "float32", "int8", …, or "auto" for the fastest that is as good.
             source_lang, target_lang: for models of several languages.
-            split_sentences: whether `translate` translates the sentences of a line one by one, as models were
-                trained, unless a call says otherwise.
+            split_sentences: whether the sentences of a line are translated one by one, which is how models
+                were trained; every call of `translate` can choose differently.
             keep_codes: whether placeholders, tags and addresses are kept; without it the model reads all text
                 as it is.
 
@@ -275,7 +275,19 @@ class Translator:
         method: Method | None = None,
         smoother: Smoother | None = None,
     ) -> list[float]:
-        """log p(target | source) of given translations, end of sentence included, under a method."""
+        """log p(target | source) of given translations, end of sentence included.
+
+        Args:
+            sources: texts, each of one sentence.
+            targets: their translations.
+            memory, method, smoother: as in `translate`.
+
+        Returns:
+            One log-probability (in nats) for each pair.
+
+        Raises:
+            KsterError: if they do not pair up, or the memory is another model's.
+        """
         _require_texts(sources)
         _require_texts(targets)
         if len(sources) != len(targets):
