@@ -126,6 +126,8 @@ class BaseModel:
         return self.tokenizer.target_ids(texts) if texts else []
 
     def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """The texts that rows of target tokens stand for, without special tokens."""
+        return [self.tokenizer.text(row) for row in ids]
 
     def token_text(self, token: int) -> str:
         """One token as it stands in the vocabulary (`▁` marks a word's beginning)."""
