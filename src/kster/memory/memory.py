@@ -150,13 +150,14 @@ class Memory(ReadableMemory):
         Raises:
             KsterError: if the directory holds a memory of another model, or something that is not a memory.
         """
-        if isinstance(model, str | Path):
-            model = _load(str(model), source_lang, target_lang)
+        key_maker: KeyMaker = (
+            _load(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
+        )
         if (Path(path) / FILE).exists():
-            return cls.open(path, model, search=search, lock_timeout=lock_timeout)
+            return cls.open(path, key_maker, search=search, lock_timeout=lock_timeout)
         return cls.create(
             path,
-            model,
+            key_maker,
             source_lang=source_lang,
             target_lang=target_lang,
             search=search,
