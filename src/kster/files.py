@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, names that survive a loss of power, and locks."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import io
 import lzma
@@ -72,6 +73,33 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         raise
     if durable:
         sync_directory(path.parent)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace `path` by a file with this content, on the disk when this returns. Raises OSError."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """One at a time, across threads and processes, where the file system has locks."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # which unlocks it
+
+
+def try_lock(file: int | IO[bytes]) -> bool:
+    """Whether an open file is ours now, until it is closed, however we end; False while it is another's."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def sync_directory(directory: Path) -> None:

@@ -264,3 +264,14 @@ def test_inline_tags_are_stripped_or_kept(kster: Call, memory: Path, tmp_path: P
     assert kster("memory", "search", memory, "press start").lines == ["31\tpress start\tStart drücken"]
     assert kster("memory", "import", memory, file, "--tags", "keep").status == 0
     assert len(kster("memory", "search", memory, "<b>").lines) == 1
+
+
+def test_matches_are_percentages_best_first(kster: Call, filled_memory: Path) -> None:
+    source, target = PAIRS[0]
+    done = kster("memory", "matches", filled_memory, f" {source.upper()}", "--limit", "1")
+    assert done.lines == [f"100\t1\t{source}\t{target}"]
+    nearly = json.loads(kster("memory", "matches", filled_memory, f"{source} more", "--json").out)
+    assert nearly[0]["segment"]["source"] == source
+    words = len(source.split())
+    assert nearly[0]["percentage"] == 100 * words // (words + 1)
+    assert kster("memory", "matches", filled_memory, "wholly different words").out == ""

@@ -51,6 +51,16 @@ def test_a_memory_alone_is_enough_and_teaches_its_examples(
     assert base.lines != done.lines
 
 
+@pytest.mark.parametrize("search", ["exact", "shortlist"])
+def test_a_memory_teaches_its_examples_however_it_is_searched(
+    kster: Call, filled_memory: Path, search: str
+) -> None:
+    sources = "\n".join(source for source, _ in PAIRS[:2])
+    done = kster("translate", "--memory", filled_memory, "--search", search, stdin=sources)
+    assert done.lines == [target for _, target in PAIRS[:2]]
+    assert kster("translate", "--memory", filled_memory, "--search", "quick").is_mistake("shortlist")
+
+
 def test_an_added_example_changes_the_next_translation_and_a_removed_one_no_longer_does(
     kster: Call, memory: Path
 ) -> None:

@@ -16,10 +16,10 @@ from speller import Speller
 
 from kster import KsterError
 from kster.errors import DamagedMemory
+from kster.files import sync_directory
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup
 from kster.memory.store.database import Database
-from kster.memory.store.shards import sync_directory
 
 # A full disk -----------------------------------------------------------------------------------------
 

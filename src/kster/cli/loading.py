@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
-    from kster.memory import Memory, MemoryGroup
+    from kster.memory import Memory, MemoryGroup, SearchSettings
+    from kster.memory.settings import Search
     from kster.model import BaseModel
     from kster.translation import Translator
 
@@ -42,6 +43,7 @@ def open_with_model(
     source_lang: str | None = None,
     target_lang: str | None = None,
     precision: str = "auto",
+    search: SearchSettings | None = None,
 ) -> Memory:
     """A memory and the model that made it, found where the memory says or where `model` says."""
     from kster.memory import Memory
@@ -55,7 +57,7 @@ def open_with_model(
         source_lang=source_lang,
         target_lang=target_lang,
     )
-    return Memory.open(directory, loaded)
+    return Memory.open(directory, loaded, search=search)
 
 
 def open_translator(
@@ -66,9 +68,10 @@ def open_translator(
     target_lang: str | None = None,
     precision: str = "auto",
     terms: Path | None = None,
+    search: Search = "auto",
 ) -> Translator:
     """A translator with all of these memories, or with a model alone."""
-    from kster.memory import Memory, MemoryGroup
+    from kster.memory import Memory, MemoryGroup, SearchSettings
     from kster.translation import Translator
 
     if not memories:
@@ -76,7 +79,9 @@ def open_translator(
             raise KsterError("nothing to translate with: give --memory DIR or --model MODEL")
         loaded = load_model(model, device, source_lang, target_lang, precision)
         return Translator(loaded, terms=terms)
-    first = open_with_model(memories[0], model, device, source_lang, target_lang, precision)
-    opened = [first, *(Memory.open(directory, first.model) for directory in memories[1:])]
+    settings = SearchSettings(mode=search)
+    first = open_with_model(memories[0], model, device, source_lang, target_lang, precision, settings)
+    others = (Memory.open(directory, first.model, search=settings) for directory in memories[1:])
+    opened = [first, *others]
     memory: Memory | MemoryGroup = first if len(opened) == 1 else MemoryGroup(opened)
     return Translator(first.model, memory, terms=terms)

@@ -19,6 +19,21 @@ class Method(StrEnum):
     KSTER = "kster"
 
 
+class SearchMode(StrEnum):
+    """What of a memory is searched: all, the segments most like the sentence, or whichever suits its size."""
+
+    AUTO = "auto"
+    EXACT = "exact"
+    SHORTLIST = "shortlist"
+
+
+Search = Annotated[
+    SearchMode,
+    typer.Option(
+        help="Search all of a memory, or only the segments whose sources are most like the sentence; "
+        "auto does so where a memory is large."
+    ),
+]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The memory's directory.", show_default=False)]
 Memories = Annotated[
     list[Path] | None,

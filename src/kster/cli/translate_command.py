@@ -24,6 +24,8 @@ from kster.cli.options import (
     Method,
     Model,
     Precision,
+    Search,
+    SearchMode,
     SourceLang,
     TargetLang,
     Terms,
@@ -92,6 +94,7 @@ def translate(
     batch_sentences: BatchSentences = None,
     device: Device = "auto",
     precision: Precision = "auto",
+    search: Search = SearchMode.AUTO,
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
 ) -> None:
@@ -121,11 +124,15 @@ def translate(
                 f"{document}: a document is written once; no --input, --explain, --json, --n-best"
             )
         output = require_document(document, output)
-        translator = open_translator(memory or [], model, device, source_lang, target_lang, precision, terms)
+        translator = open_translator(
+            memory or [], model, device, source_lang, target_lang, precision, terms, search.value
+        )
         translate_document(translator, document, output, options)
         return
     _require_files(input, output)
-    translator = open_translator(memory or [], model, device, source_lang, target_lang, precision, terms)
+    translator = open_translator(
+        memory or [], model, device, source_lang, target_lang, precision, terms, search.value
+    )
     done = 0
     with _writer(output, lambda: done) as out:
         writer = _choose_writer(out, translator, method, explain, json)

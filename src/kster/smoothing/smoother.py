@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from kster.errors import KsterError
+from kster.files import locked, write_atomically
 from kster.smoothing.bandwidth import FixedBandwidth, LearnedBandwidth
 from kster.smoothing.evidence import (
     BANDWIDTH_EVIDENCE_SIZE,
@@ -31,7 +32,6 @@ from kster.smoothing.evidence import (
 )
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
-from kster.smoothing.files import locked, write_atomically
 from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import log_kernel, normalise
 from kster.smoothing.metric import Metric, plain_distances

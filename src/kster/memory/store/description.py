@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import DamagedMemory, KsterError
+from kster.files import write_atomically
 from kster.memory.key_maker import KeyMaker
 
 FILE = "memory.json"
@@ -93,10 +94,7 @@ class Description:
 
     def write(self, directory: Path) -> None:
         text = json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
-        with open(directory / FILE, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        write_atomically(directory / FILE, text.encode())
 
     def model_location(self, directory: Path) -> str:
         """What to load the model from: where it was, else where it lies relative to the memory."""

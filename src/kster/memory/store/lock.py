@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kster.errors import KsterError
+from kster.files import try_lock
 from kster.memory.store.failures import for_people
 
 POLL_SECONDS = 0.02
@@ -50,8 +50,4 @@ class WriterLock:
 
     def _try_lock(self, descriptor: int) -> bool:
         with for_people(self._path.parent, "nothing was changed"):  # not every file system has locks
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-        return True
+            return try_lock(descriptor)

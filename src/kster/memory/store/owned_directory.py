@@ -7,12 +7,13 @@ left behind, and delete it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import secrets
 import shutil
 from io import BufferedWriter
 from pathlib import Path
+
+from kster.files import try_lock
 
 ATTEMPTS = 100  # some file systems, such as /proc, never let anybody make a directory
 
@@ -31,12 +32,8 @@ def claim(parent: Path, prefix: str, lock_name: str) -> tuple[Path, BufferedWrit
             if attempt == ATTEMPTS or not parent.is_dir():
                 raise
             continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if (directory / lock_name).exists():
-                return directory, lock
-        except BlockingIOError:
-            pass
+        if try_lock(lock) and (directory / lock_name).exists():
+            return directory, lock
         lock.close()
     raise FileNotFoundError(errno.ENOENT, "new directories vanish here", str(parent))
 
@@ -50,10 +47,8 @@ def sweep(parent: Path, prefix: str, lock_name: str) -> None:
     for directory in left:
         try:
             with open(directory / lock_name, "r+b") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(directory, ignore_errors=True)
-        except BlockingIOError:
-            continue  # its owner lives
+                if try_lock(lock):  # else its owner lives
+                    shutil.rmtree(directory, ignore_errors=True)
         except FileNotFoundError:  # died before it had a lock, or while it was being deleted
             shutil.rmtree(directory, ignore_errors=True)
         except OSError:

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kster.files import sync_directory
+
 KEY = np.dtype("<f2")
 VALUE = np.dtype("<i4")
 
@@ -164,15 +166,6 @@ class Appender:
                 _sync(self._shard)
             self._shard.close()
             self._shard = None
-
-
-def sync_directory(path: Path) -> None:
-    """Make new names in a directory survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sync(file: BufferedRandom) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.errors import DamagedMemory, KsterError
+from kster.files import sync_directory
 from kster.memory.segment import Segment
 from kster.memory.store.database import Database, State
 from kster.memory.store.description import Description
@@ -26,7 +27,7 @@ from kster.memory.store.failures import for_people, said
 from kster.memory.store.lock import WriterLock
 from kster.memory.store.open_stores import now, open_stores
 from kster.memory.store.owned_directory import claim, sweep
-from kster.memory.store.shards import Appender, EntryFiles, MappedEntries, sync_directory
+from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
 from kster.memory.store.spans import Spans
 from kster.memory.store.staging import Draft, Staging, staging_area, sweep_staging
 

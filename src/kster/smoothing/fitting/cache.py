@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.smoothing.files import write_atomically
+from kster.files import write_atomically
 from kster.smoothing.fitting.loss import BasePrediction
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kster.smoothing.files import write_atomically
+from kster.files import write_atomically
 from kster.smoothing.fitting.optimisation import CurvePoint
 from kster.smoothing.fitting.sweep import Trial
 
