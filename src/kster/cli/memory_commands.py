@@ -234,6 +234,29 @@ def verify(directory: Directory, json: Json = False) -> None:
 
 
 @app.command()
+def backup(
+    directory: Directory,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to.", show_default=False)],
+) -> None:
+    """Write a memory to one file, keys and smoother included; a server may write to it meanwhile."""
+    with open_memory(directory) as memory:
+        memory.back_up(file)
+    note(f"{file}: {size(file.stat().st_size)}")
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.", show_default=False)],
+    directory: Directory,
+) -> None:
+    """Make a memory of a backup, in a new directory."""
+    from kster.memory import Memory
+
+    Memory.restore(file, directory)
+    note(f"{directory}: restored")
+
+
+@app.command()
 def compact(directory: Directory, json: Json = False) -> None:
     """Give back the space that removed segments still take."""
     with open_memory(directory) as memory:

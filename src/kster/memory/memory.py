@@ -23,6 +23,7 @@ from kster.memory.readable import ReadableMemory
 from kster.memory.report import CompactReport, ImportReport, bytes_under
 from kster.memory.segment import Segment
 from kster.memory.settings import SearchSettings
+from kster.memory.store.backup import restore
 from kster.memory.store.description import FILE, Description
 from kster.memory.store.store import Store
 
@@ -163,6 +164,11 @@ class Memory(ReadableMemory):
             search=search,
             lock_timeout=lock_timeout,
         )
+
+    @staticmethod
+    def restore(file: str | Path, path: str | Path) -> None:
+        """Make a memory, in a new directory, of what `back_up` wrote; everything is verified first."""
+        restore(Path(file), Path(path))
 
     def __enter__(self) -> Memory:
         return self

@@ -31,6 +31,7 @@ from kster.memory.shortlists import View, make_retriever
 from kster.memory.sources import Match, Similar, SourceIndex
 from kster.memory.sources.matching import CANDIDATES, best_matches
 from kster.memory.sources.scoring import Collection
+from kster.memory.store.backup import back_up
 from kster.memory.store.checking import problems_of
 from kster.memory.store.description import Description
 from kster.memory.store.snapshot import Snapshot
@@ -198,6 +199,10 @@ class ReadableMemory:
         """
         own = self.description
         return write_pairs(path, self.export(), own.source_lang, own.target_lang, format=format)
+
+    def back_up(self, file: str | Path) -> None:
+        """Write the memory as it is now to one file, even while others change it; see `Memory.restore`."""
+        back_up(self._store, Path(file))
 
     def verify(self) -> list[str]:
         """Read everything and compare it with its checksums; returns the problems found."""

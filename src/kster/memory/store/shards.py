@@ -42,14 +42,18 @@ class EntryFiles:
         self.shard(0).touch()
         sync_directory(self.directory)
 
-    def problems(self, entries: int) -> list[str]:
-        """Files that are missing or too short for this many entries."""
+    def expected(self, entries: int) -> list[tuple[Path, int]]:
+        """The files of this many entries, and how many bytes of each they take."""
         expected = [(self.values, entries * VALUE.itemsize)]
         for number, first in enumerate(range(0, entries, self.entries_per_shard)):
             count = min(self.entries_per_shard, entries - first)
             expected.append((self.shard(number), count * self.dimension * KEY.itemsize))
+        return expected
+
+    def problems(self, entries: int) -> list[str]:
+        """Files that are missing or too short for this many entries."""
         found = []
-        for path, size in expected:
+        for path, size in self.expected(entries):
             actual = path.stat().st_size if path.exists() else None
             if actual is None:
                 found.append(f"{path.name} is missing")
