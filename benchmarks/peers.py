@@ -100,7 +100,6 @@ class ByCTranslate2:
                 beam_size=self.options.beam,
                 length_penalty=LENGTH_PENALTY,
                 max_decoding_length=2 * len(rows[chosen[0]]) + 20,
-                suppress_sequences=[[model.token_text(model.pad_id)]],
             )
             for i, result in zip(chosen, results, strict=True):
                 found[i] = "".join(result.hypotheses[0]).replace("▁", " ").strip()

@@ -34,6 +34,24 @@ def test_help_does_not_import_heavy_libraries(environment: dict[str, str]) -> No
     assert "translate" in done.stdout
 
 
+def test_adding_and_translating_with_a_marian_model_import_only_what_they_use(
+    environment: dict[str, str], taught_marian: Path, tmp_path: Path
+) -> None:
+    unused = ["transformers", "tokenizers", "faiss", "sacrebleu", "fastapi", "lxml", "tensorboard"]
+    memory = str(tmp_path / "memory")
+    code = (
+        "import sys, kster.cli\n"
+        f"kster.cli.main(['memory', 'create', {memory!r}, '--model', {str(taught_marian)!r}])\n"
+        f"kster.cli.main(['memory', 'add', {memory!r}, 'the sea', 'das Meer'])\n"
+        f"kster.cli.main(['translate', '--memory', {memory!r}])\n"
+        f"print('loaded:', [name for name in {unused} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="the sea\n", capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.splitlines()[-2:] == ["das Meer", "loaded: []"], done.stderr
+
+
 def test_the_whole_way_from_files_of_examples_to_translations(
     process: Call, environment: dict[str, str], taught_marian: Path, tmp_path: Path
 ) -> None:
