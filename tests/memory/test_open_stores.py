@@ -12,6 +12,7 @@ import pytest
 from speller import Speller
 
 from kster import KsterError
+from kster.errors import DamagedMemory
 from kster.memory import Memory
 
 
@@ -61,5 +62,6 @@ def test_a_released_memory_sees_what_others_have_written_since(memory: Memory, s
 
 def test_a_closed_memory_stays_closed(memory: Memory) -> None:
     memory.close()
-    with pytest.raises(KsterError, match="closed"):
+    with pytest.raises(KsterError, match="closed") as error:
         memory.segment_count()
+    assert not isinstance(error.value, DamagedMemory)

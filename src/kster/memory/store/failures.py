@@ -49,9 +49,9 @@ def for_people(place: Path, untouched: str = "") -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         end = f"; {untouched}" if untouched else ""
         message = f"{place}: the memory's files cannot be used ({said(error)}){end}"
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            raise DamagedMemory(message) from error
-        raise (DamagedMemory if GONE in message else KsterError)(message) from error
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # extended codes
+        damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or GONE in message
+        raise (DamagedMemory if damaged else KsterError)(message) from error
 
 
 def said(error: OSError | sqlite3.Error, *, new: bool = False) -> str:
