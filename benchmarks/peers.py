@@ -176,6 +176,9 @@ def measure(found: list[System], lines: list[str], rounds: int, alone: int) -> N
             ended = time.perf_counter()
             system.best = min(system.best, middle - began)
             system.alone = min(system.alone, (ended - middle) / len(few))
+            print(
+                f"{system.name}: {middle - began:.1f} s, {ended - middle:.1f} s", file=sys.stderr, flush=True
+            )
 
 
 def table(found: list[System], references: list[str] | None, lines: int) -> str:
