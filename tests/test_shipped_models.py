@@ -82,7 +82,7 @@ def test_one_correction_serves_the_next_sentence_and_leaves_other_text_alone(
     english_german: Translator, tmp_path: Path
 ) -> None:
     """With the smoother that the model carries: nothing is fitted."""
-    other = ["The parliament met on Tuesday.", "Can you tell me when the next train leaves?"]
+    other = ["The parliament met on Tuesday.", "I would like to thank the rapporteur for his work."]
     with Memory.create(tmp_path / "memory", english_german.model) as memory:
         memory.add(
             "Wipe the dosing funnel with a dry cloth.",

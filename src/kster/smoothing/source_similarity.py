@@ -15,8 +15,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-CANDIDATES = 4  # times k: how many neighbours by the plain distance are looked at to use the k nearest by d′
-START = 0.3  # β to begin with
+CANDIDATES = 2  # times k: how many neighbours by the plain distance are looked at to use the k nearest by d′
+START = 0.5  # β to begin with, and of carried smoothers: `benchmarks/source_similarity.py`
 NOT_ZERO = 1e-5  # the least distance: evidence takes roots, which have no slope at 0
 NAMES = ("greatest similarity", "mean similarity, by kernel weight")
 EVIDENCE_SIZE = len(NAMES)

@@ -65,7 +65,7 @@ class FitSettings:
     general_share: float = 0.3
     dev_share: float = 0.0
     metric: int = 0
-    similarity: bool = False
+    similarity: bool = True
     seed: int = 1
 
     @classmethod
