@@ -20,8 +20,9 @@ SEARCHES: tuple[Search, ...] = get_args(Search)
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """On a CPU a translation with more than `shortlist_from` entries searches only those of the `shortlist`
-    segments whose sources resemble its source best. In a trial with an earlier version 256 segments held nearly
-    all that mattered: 23.9, 34.9 and 21.0 BLEU on Koran, Law and IT, where all entries gave 22.4, 34.7 and 21.4.
+    segments whose sources resemble its source best. In a trial with an earlier version 256 segments held
+    nearly all that mattered: 23.9, 34.9 and 21.0 BLEU on Koran, Law and IT, where all entries gave 22.4, 34.7
+    and 21.4.
     mode: "exact" always searches all entries, "shortlist" never does.
 
     All entries are searched exactly up to `exact_limit` of them, by FAISS IVF with exact re-ranking above.
