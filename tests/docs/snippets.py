@@ -17,7 +17,8 @@ from pathlib import Path
 
 RUN = {"sh", "python"}
 _BLOCK = re.compile(
-    r"^(?:<!-- not run: (?P<reason>[^\n]+?) -->\n)?^(?P<indent> *)```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^ *```$",
+    r"^(?:<!-- not run: (?P<reason>[^\n]+?) -->\n)?"
+    r"^(?P<indent> *)```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^ *```$",
     re.M | re.S,
 )
 _SERVER = re.compile(r"^kster serve\b.*$", re.M)
@@ -49,7 +50,7 @@ def snippets(page: Path) -> list[Snippet]:
 
 @dataclass
 class Scratch:
-    """A directory to run a page in: `kster` and `python` are on the path, servers have a port of their own."""
+    """A directory to run a page in, with `kster` and `python` on the path and a port for its servers."""
 
     place: Path
     port: int = field(default_factory=lambda: _free_port())

@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from snippets import Scratch, snippets
 
 from kster import Memory, Pair
-from snippets import Scratch, snippets
 
 ROOT = Path(__file__).parents[2]
 PAGES = [  # results are records: their commands need the corpora that they were made with
     *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
     *(page for page in sorted(ROOT.glob("docs/**/*.md")) if "results" not in page.parts),
 ]
-SLOW = {"docs/tutorial.md", "docs/how-to/fit-and-evaluate.md"}  # both fit a memory of 740 segments
+SLOW = {  # two fit a memory of 740 segments, one imports it into a server
+    *("docs/tutorial.md", "docs/how-to/fit-and-evaluate.md"),
+    "docs/server.md",
+}
 
 
 def _pages_to_run() -> list[object]:

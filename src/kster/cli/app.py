@@ -12,6 +12,7 @@ from kster.cli import (
     import_command,
     keys_commands,
     memory_commands,
+    models_commands,
     score_command,
     serve_commands,
     terms_commands,
@@ -49,6 +50,7 @@ def options(
 # Short helps: in the list of commands a longer one would be cut off.
 memory_commands.app.command("import")(import_command.import_files)
 app.add_typer(memory_commands.app, name="memory", short_help="Make, fill and look after memories.")
+app.add_typer(models_commands.app, name="models", short_help="Which models there are, and where.")
 app.add_typer(terms_commands.app, name="terms", short_help="Make, fill and look after term bases.")
 app.command("translate", short_help="Translate line by line.")(translate_command.translate)
 app.command("fit", short_help="Learn how much to believe a memory's examples.")(fit_commands.fit)

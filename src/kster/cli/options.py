@@ -49,7 +49,7 @@ Model = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL",
-        help="A Hugging Face directory or hub id (Marian, M2M100, NLLB); a memory knows its own.",
+        help="A directory, a name (`kster models list`) or a hub id; a memory knows its own.",
         show_default=False,
     ),
 ]

@@ -17,6 +17,7 @@ from kster.model.layers import Precision, choose_precision
 from kster.model.loading import read_weights, weight_files
 from kster.model.network import Network
 from kster.model.tokenizer import MarianTokens, Tokenizer, load_tokenizer
+from kster.model_places import find_model
 from kster.text.languages import is_one_language, match_rank
 
 
@@ -69,7 +70,7 @@ class BaseModel:
         could run code is refused.
 
         Args:
-            name: a directory, or a name on the hub.
+            name: a directory, the name of a model on this machine (see `kster models`), or one on the hub.
             device: "cpu", "cuda", or "auto" for a GPU when there is one.
             precision: "auto" is float16 on a GPU, bfloat16 on a CPU that is made for it, else float32
                 (`kster.model.layers` says what each means).
@@ -81,6 +82,7 @@ class BaseModel:
         Raises:
             KsterError: if files are missing, damaged, of another kind of model, or do not fit together.
         """
+        name = find_model(name) or name
         directory = _resolve(str(name))
         place = _choose_device(device)
         config = read_config(directory)

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kster.errors import KsterError
+from kster.model_places import HOME_VARIABLE
 
 PREFIX = "KSTER_"
 CONFIG_VARIABLE = "KSTER_CONFIG"  # where the YAML file is; not a setting itself
@@ -123,7 +124,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for variable, text in environment.items():
-        if not variable.startswith(PREFIX) or variable == CONFIG_VARIABLE:
+        if not variable.startswith(PREFIX) or variable in (CONFIG_VARIABLE, HOME_VARIABLE):
             continue
         name = variable[len(PREFIX) :].lower()
         if name not in ServerSettings.model_fields:
