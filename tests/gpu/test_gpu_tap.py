@@ -80,7 +80,7 @@ def test_what_counts_as_exact_covers_the_rounding_of_half_precision(
         (ROOT / "examples" / f"heldout.{lang}").read_text(encoding="utf-8").splitlines()
         for lang in ("en", "de")
     )
-    half = BaseModel.load(SHIPPED, device=device, precision="float16")
+    half = BaseModel.load(SHIPPED, device=device, precision="auto")
     single = BaseModel.load(SHIPPED, device="cpu", precision="float32")
     queries = torch.cat(step_queries(half, sources, targets, beam=4))  # (n, d)
     tolerance = SAFE_KNN.exact_tolerance

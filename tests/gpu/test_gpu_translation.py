@@ -47,7 +47,7 @@ def test_the_shipped_model_gives_back_what_was_added_in_half_precision(
         (ROOT / "examples" / f"heldout.{lang}").read_text(encoding="utf-8").splitlines()
         for lang in ("en", "de")
     )
-    model = BaseModel.load(SHIPPED, device=device, precision="float16")
+    model = BaseModel.load(SHIPPED, device=device, precision="auto")
     maker = model if made_on == "gpu" else BaseModel.load(SHIPPED, device="cpu")
     with Memory.create(tmp_path / "memory", maker) as memory:
         memory.add_many([Pair(s, t) for s, t in zip(sources, targets, strict=True)])
