@@ -38,6 +38,11 @@ def modernmt(server: RunningServer, text: str) -> str:
     return str(answer.json()["data"]["translation"])
 
 
+def deepl(server: RunningServer, text: str) -> str:
+    sent = {"text": [text], "source_lang": "EN", "target_lang": "DE"}
+    return str(server.http.post("/v2/translate", json=sent).json()["translations"][0]["text"])
+
+
 def apertium(server: RunningServer, text: str) -> str:
     answer = server.http.get("/translate", params={"q": text, "langpair": "en|de"})
     return str(answer.json()["responseData"]["translatedText"])
@@ -55,7 +60,7 @@ def test_the_command_line_translates_as_python_does(taught_marian: Path, shared_
     assert done.stdout.splitlines() == expected
 
 
-@pytest.mark.parametrize("door", [v1, libretranslate, modernmt, apertium, file])
+@pytest.mark.parametrize("door", [v1, libretranslate, modernmt, deepl, apertium, file])
 def test_every_door_translates_as_python_does(
     server: RunningServer, door: Callable[[RunningServer, str], str], taught_marian: Path, shared_memory: Path
 ) -> None:

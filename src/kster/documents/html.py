@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from kster.documents.document import (
@@ -51,24 +51,29 @@ _SPACE = re.compile(f"[{_SPACES}]+")  # what a browser shows as one space
 
 
 @dataclass(frozen=True, slots=True)
-class _Tag:
-    """Markup from start to end. name: of an element, else empty; text: none of markup."""
+class Tag:
+    """Markup from start to end. name: of an element, else empty; is_empty: written as `<x/>`."""
 
     start: int
     end: int
     name: str = ""
     is_end: bool = False
     is_text: bool = False
+    is_empty: bool = False
 
 
 class HtmlText:
     """The texts of a page, or of a piece of one, that are to be translated.
 
-    Not those in elements whose content is no prose, and not where the page says so (`translate="no"`).
+    Not those in elements whose content is no prose, and not where the page says so (`translate="no"`), nor
+    in elements whose names are in `ignored`, which stand in a sentence as they are.
     """
 
-    def __init__(self, text: str, source: str = "", target: str = "") -> None:
+    def __init__(
+        self, text: str, source: str = "", target: str = "", *, ignored: Collection[str] = ()
+    ) -> None:
         require_size(len(text))
+        self._ignored = {name.lower() for name in ignored}
         self.places = Places(text)
         self._text = text
         self._languages = source, target
@@ -84,19 +89,21 @@ class HtmlText:
 
     # -------------------------------------------------------------------------------------------------
 
-    def _look(self, tags: list[_Tag]) -> None:
-        ends = _ends_of_elements(tags)
+    def _look(self, tags: list[Tag]) -> None:
+        ends = ends_of_elements(tags)
+        inline = self._inline(tags, ends)
         sentence: list[str | Half] = []
         begin = at = 0
         while at < len(tags):
             tag, last = tags[at], tags[at]
-            if at in ends and (tag.name in UNTOUCHED or self._is_marked_untouched(tag)):
+            is_inline = tag.is_text or not tag.name or tag.name in self._ignored or at in inline
+            if at in ends and (tag.name in self._ignored or self._is_untouched(tag)):
                 at = ends[at]
                 last = tags[at]
             if tag.is_text:
                 sentence.append(self._text[tag.start : tag.end])
-            elif tag.name in INLINE or not tag.name:
-                sentence.append(_half(tag, last))
+            elif is_inline:
+                sentence.append(self._half(tag, last))
             else:
                 self._note_sentence(sentence, begin, tag.start)
                 sentence, begin = [], last.end
@@ -105,7 +112,28 @@ class HtmlText:
             at += 1
         self._note_sentence(sentence, begin, len(self._text))
 
-    def _is_marked_untouched(self, tag: _Tag) -> bool:
+    def _inline(self, tags: list[Tag], ends: dict[int, int]) -> set[int]:
+        """Which tags, by their places in the list, may stand in a sentence."""
+        return {at for at, tag in enumerate(tags) if tag.name in INLINE}
+
+    def _half(self, tag: Tag, last: Tag) -> Half:
+        """A tag as a code; a whole element where its last tag is another one."""
+        span = tag.start, last.end
+        if last is not tag or not tag.name or self._is_alone(tag):
+            return Half(span, breaks=tag.name == "br")
+        return Half(span, "close" if tag.is_end else "open", tag.name)
+
+    def _is_alone(self, tag: Tag) -> bool:
+        """Whether an element has no end tag."""
+        return tag.name in EMPTY
+
+    def _shown(self, piece: str) -> str:
+        """A text as people read it."""
+        return html.unescape(_SPACE.sub(" ", piece))
+
+    def _is_untouched(self, tag: Tag) -> bool:
+        if tag.name in UNTOUCHED:
+            return True
         if "translate" not in self._text[tag.start : tag.end]:
             return False
         values = {name: value for name, value, _ in self._attributes(tag)}
@@ -117,7 +145,7 @@ class HtmlText:
         if not has_prose(decoded):
             return
         pieces, start, end = _trimmed(pieces, start, end)
-        texts = coded([_shown(piece) for piece in pieces])
+        texts = coded([self._shown(piece) if isinstance(piece, str) else piece for piece in pieces])
 
         def write(translations: Sequence[Text]) -> str:
             return "".join(self.places.markup(text, escape) for text in translations)
@@ -132,7 +160,7 @@ class HtmlText:
         self._counted = start
         self.places.add(start, end, texts, write, f"line {self._line}")
 
-    def _note_attributes(self, tag: _Tag) -> None:
+    def _note_attributes(self, tag: Tag) -> None:
         if tag.is_end or not tag.name:
             return
         found = list(self._attributes(tag))
@@ -147,7 +175,7 @@ class HtmlText:
                 quote = self._text[start - 1]
                 self.places.add(start, end, [[text]], _attribute_writer(quote), f"{tag.name} {name}")
 
-    def _attributes(self, tag: _Tag) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    def _attributes(self, tag: Tag) -> Iterator[tuple[str, str, tuple[int, int]]]:
         """Names, values as written and where they stand."""
         for found in _ATTRIBUTE.finditer(self._text, tag.start, tag.end):
             group = next((n for n in (2, 3, 4) if found[n] is not None), None)
@@ -173,7 +201,7 @@ def _decoded(data: bytes) -> EncodedText:
         return EncodedText(data, "cp1252" if encoding == "iso8859-1" else encoding)  # as browsers take it
 
 
-def _tags(text: str) -> Iterator[_Tag]:
+def _tags(text: str) -> Iterator[Tag]:
     """Texts and pieces of markup, from the beginning to the end. What is never closed is text."""
     counter = Counter("tags")
     missing: set[str] = set()  # ends that do not come any more
@@ -196,33 +224,28 @@ def _tags(text: str) -> Iterator[_Tag]:
             continue
         counter.add()
         if start > done:
-            yield _Tag(done, start, is_text=True)
-        yield _Tag(start, end, name, is_end=found[0].startswith("</"))
+            yield Tag(done, start, is_text=True)
+        yield Tag(
+            start, end, name, is_end=found[0].startswith("</"), is_empty=text.endswith("/>", start, end)
+        )
         at = done = end
         if name in RAW and not found[0].startswith("</"):
             raw_end = re.compile(rf"</{name}", re.I).search(text, at)
             at = raw_end.start() if raw_end else len(text)
     if done < len(text):
-        yield _Tag(done, len(text), is_text=True)
+        yield Tag(done, len(text), is_text=True)
 
 
-def _ends_of_elements(tags: list[_Tag]) -> dict[int, int]:
+def ends_of_elements(tags: list[Tag]) -> dict[int, int]:
     """Which end tag belongs to which start tag."""
     ends: dict[int, int] = {}
     around: dict[str, list[int]] = {}
     for i, tag in enumerate(tags):
         if tag.is_end and around.get(tag.name):
             ends[around[tag.name].pop()] = i
-        elif tag.name and not tag.is_end:
+        elif tag.name and not tag.is_end and not tag.is_empty:
             around.setdefault(tag.name, []).append(i)
     return ends
-
-
-def _half(tag: _Tag, last: _Tag) -> Half:
-    span = tag.start, last.end
-    if last is not tag or not tag.name or tag.name in EMPTY:
-        return Half(span, breaks=tag.name == "br")
-    return Half(span, "close" if tag.is_end else "open", tag.name)
 
 
 def _trimmed(pieces: list[str | Half], start: int, end: int) -> tuple[list[str | Half], int, int]:
@@ -241,10 +264,6 @@ def _trimmed(pieces: list[str | Half], start: int, end: int) -> tuple[list[str |
         if bare:
             break
     return inner, start, end
-
-
-def _shown(piece: str | Half) -> str | Half:
-    return html.unescape(_SPACE.sub(" ", piece)) if isinstance(piece, str) else piece
 
 
 def _is_text(element: str, name: str, values: dict[str, str]) -> bool:

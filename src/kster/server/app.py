@@ -15,6 +15,9 @@ from starlette.responses import JSONResponse, Response
 
 from kster.server import errors
 from kster.server.api import (
+    deepl,
+    deepl_documents,
+    deepl_glossaries,
     file_translation,
     libretranslate,
     modernmt,
@@ -38,11 +41,13 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
     working = engine or Engine(settings)
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def life(app: FastAPI) -> AsyncIterator[None]:
         # Writers may wait for each other for a while, and must not keep readers from a thread.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS  # of routes that may wait
+        app.state.documents = deepl_documents.Documents()
         yield
+        await app.state.documents.close()
         working.close()
 
     app = FastAPI(
@@ -60,6 +65,9 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
         file_translation,
         modernmt,
         modernmt_glossaries,
+        deepl,
+        deepl_documents,
+        deepl_glossaries,
         v1_translate,
         v1_memories,
         v1_jobs,

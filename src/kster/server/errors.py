@@ -59,6 +59,9 @@ def error_response(
     content: dict[str, Any] = {"error": message}
     if request.scope["path"].startswith("/mmt"):
         content = {"status": status, "error": {"type": kind, "message": message}}
+    elif request.scope["path"].startswith("/v2/"):
+        content = {"message": message}
+        status = 403 if status == 401 else status  # DeepL's clients know no other
     if status >= 500 and (id := request.scope.get("state", {}).get("request_id")):
         content["request_id"] = id
     return JSONResponse(content, status, headers)

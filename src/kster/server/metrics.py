@@ -54,6 +54,10 @@ class Metrics:
             registry=self.registry,
         )
 
+    @property
+    def characters_translated(self) -> int:
+        return int(self.registry.get_sample_value("kster_characters_total") or 0)
+
     def on_batch(self, size: int) -> None:
         self.batches.observe(size)
 

@@ -22,13 +22,16 @@ from kster.server.settings import ServerSettings
 log = logging.getLogger("kster.server.auth.access")
 
 Refusal = tuple[int, str, str] | tuple[int, str, str, dict[str, str]]  # status, message, kind, headers
-UPLOADS = re.compile(r"^/(?:translate_file|v1/memories/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$")
+UPLOADS = re.compile(
+    r"^/(?:translate_file|v2/document|v1/memories/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$"
+)
+TRANSLATED = ("/translate_file", "/v2/document")  # uploads that change nothing here
 METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 MAX_CLIENTS = 10_000  # whose buckets are remembered
 UNLIMITED = re.compile(r"^/(?:health|live|ready|metrics|docs|page/.*)?$")  # the page has many small files
-KEYS_IN_HEADERS = re.compile(r"^/(?:v1|mmt)/")  # LibreTranslate's clients have theirs in the body
+KEYS_IN_HEADERS = re.compile(r"^/(?:v1|v2|mmt)/")  # LibreTranslate's clients have theirs in the body
 WITH_BODY = ("POST", "PUT", "PATCH")
 BODY_SECONDS = 30.0  # between two parts of a body
 
@@ -125,7 +128,7 @@ class RequestMiddleware:
         if request.method in WITH_BODY and (KEYS_IN_HEADERS.match(path) or (upload and token_of(request))):
             if isinstance(who, ApiError):
                 return who.status, str(who), who.kind
-            if upload and path != "/translate_file" and not who.may("write"):
+            if upload and path not in TRANSLATED and not who.may("write"):
                 return 403, f"this needs a key with scope write; this one has {who.scope}", Forbidden.kind
         if int(_digits(request.headers.get("content-length"))) > self._limit(request):
             return 413, self._too_large(request), "PayloadTooLargeException"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
 
 from kster.memory.segment import Segment
 from kster.memory.sources.words import folded, tokens_of
 
 CANDIDATES = 128  # sources looked at closely, or four for each match that is wanted
+_PARTS = re.compile(r"\w+|\s+|[^\w\s]")
+
+Change = tuple[Literal["same", "removed", "added"], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,22 @@ class Match:
     segment: Segment
     percentage: int  # 100 when the two are equal, case and white space aside; else at most 99
     memory: str = ""  # the memory's directory, which tells members of a group apart
+
+    def changes(self, text: str) -> list[Change]:
+        """How the segment's source becomes this text, part by part; case does not count."""
+        old, new = _PARTS.findall(self.segment.source), _PARTS.findall(text)
+        folded_old, folded_new = ([part.casefold() for part in side] for side in (old, new))
+        compared = SequenceMatcher(None, folded_old, folded_new, autojunk=False)
+        found: list[Change] = []
+        for kind, i, i_end, j, j_end in compared.get_opcodes():
+            if kind == "equal":
+                found.append(("same", "".join(new[j:j_end])))
+                continue
+            if i < i_end:
+                found.append(("removed", "".join(old[i:i_end])))
+            if j < j_end:
+                found.append(("added", "".join(new[j:j_end])))
+        return found
 
 
 def best_matches(
@@ -29,7 +51,11 @@ def best_matches(
     for segment in candidates:
         if folded(segment.source) == whole:
             found.append(Match(segment, 100, memory))
-        elif (percentage := similarity(tokens, tokens_of(segment.source))) >= least:
+            continue
+        others = tokens_of(segment.source)
+        if 100 * min(len(tokens), len(others)) < least * max(len(tokens), len(others)):
+            continue  # the length alone says that too much differs
+        if (percentage := similarity(tokens, others)) >= least:
             found.append(Match(segment, percentage, memory))
     return sorted_matches(found, n)
 

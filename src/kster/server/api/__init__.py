@@ -1,1 +1,1 @@
-"""The APIs: LibreTranslate's, ModernMT's and our own. Routes parse and render, nothing else."""
+"""The APIs: LibreTranslate's, ModernMT's, DeepL's and our own. Routes parse and render, nothing else."""

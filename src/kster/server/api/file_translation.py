@@ -18,9 +18,11 @@ from starlette.responses import FileResponse
 
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
+from kster.memory import Memory
 from kster.server.api.context import TheEngine
-from kster.server.api.libretranslate import is_target_already, principal_by
+from kster.server.api.libretranslate import principal_by
 from kster.server.api.parameters import Parameters
+from kster.server.api.texts import is_target_already
 from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
@@ -58,7 +60,7 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
     name = shown_name(upload)
     data = await upload.read()
     if source == AUTO:
-        source = await asyncio.to_thread(_source_of, engine, name, data, target)
+        source = await asyncio.to_thread(source_of, engine, name, data, target)
     if is_target_already(engine, source, target):
         await asyncio.to_thread(open_document, name, data, source, target)  # which may refuse it
         translated, repaired = data, list[str]()
@@ -66,14 +68,14 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
         served = engine.model_for(source, target)
         translated, repaired = await translate_document(engine, principal, served, name, data)
         target = served.target
-    path = await asyncio.to_thread(_keep, engine, name, target, translated)
+    path = await asyncio.to_thread(keep, engine, name, target, translated)
     answer: dict[str, Any] = {
         "translatedFileUrl": str(request.base_url) + f"download_file/{quote(path.name)}"
     }
     return answer | {"repaired": repaired[:MOST_NAMED]} if repaired else answer
 
 
-def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
+def source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
     """The language that a file says it is in, or else the one it seems to be in."""
     document = open_document(name, data, AUTO, target)
     if document.declared_source:
@@ -83,13 +85,22 @@ def _source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
 
 
 async def translate_document(
-    engine: Engine, principal: Principal, served: ServedModel, name: str, data: bytes
+    engine: Engine,
+    principal: Principal,
+    served: ServedModel,
+    name: str,
+    data: bytes,
+    memories: Sequence[Memory] | None = None,
 ) -> tuple[bytes, list[str]]:
-    """The translated file, and the places in it to be looked at, since codes had to be put back there."""
+    """The translated file, and the places in it to be looked at, since codes had to be put back there.
+
+    memories: None for those that serve automatically.
+    """
     document = await asyncio.to_thread(DocumentTexts, name, data, served.source, served.target)
     if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
-    memories = [part for _, part in engine.catalogue.automatic(principal, served)]
+    if memories is None:
+        memories = [part for _, part in engine.catalogue.automatic(principal, served)]
     done: dict[CodedText, Translation] = {}
     for some in portions(document.texts):
         patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long
@@ -121,7 +132,7 @@ async def download_file(name: str, engine: TheEngine) -> FileResponse:
     return FileResponse(path, media_type="application/octet-stream", filename=name.partition(".")[2])
 
 
-def _keep(engine: Engine, name: str, target: str, content: bytes) -> Path:
+def keep(engine: Engine, name: str, target: str, content: bytes) -> Path:
     """Write a translated file under a name nobody can guess, and delete old ones."""
     directory = engine.settings.data / DOWNLOADS
     directory.mkdir(exist_ok=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter
@@ -16,15 +14,13 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
 from kster.server.api.parameters import Given, Parameters
+from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, Wish, translate_from_each, translate_texts
 from kster.server.auth.access import Principal, Unauthorised, identify, token_of
 from kster.server.work.engine import Engine
-from kster.server.work.served_model import ServedModel
-from kster.text.codes import CodedText
-from kster.text.languages import language_name, match_rank
+from kster.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])
 
-MAX_ALTERNATIVES = 8
 # LibreTranslate's documentation of parameters, for readers of /docs; they may also come as form or query.
 _BODY = {
     "requestBody": {
@@ -38,6 +34,7 @@ _BODY = {
                         "target": {"type": "string", "example": "de"},
                         "format": {"type": "string", "enum": ["text", "html"]},
                         "alternatives": {"type": "integer"},
+                        "matches": {"type": "integer", "description": "fuzzy matches to name"},
                         "api_key": {"type": "string"},
                     },
                 }
@@ -45,15 +42,6 @@ _BODY = {
         }
     }
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A translation for clients. repaired: see `Translation`."""
-
-    text: str
-    alternatives: list[str] = field(default_factory=list)
-    repaired: bool = False
 
 
 def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Principal:
@@ -80,7 +68,9 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
     engine.require_size(texts)
     detected = [engine.detector.best(text) for text in texts] if source == "auto" else None
     sources = [code for code, _ in detected] if detected else [source] * len(texts)
-    answers = await _translate_all(engine, principal, texts, sources, target, format, alternatives)
+    matches = parameters.number("matches", 0, MAX_MATCHES)
+    wish = Wish(HtmlText if format == "html" else None, alternatives, matches)
+    answers = await translate_from_each(engine, principal, texts, sources, target, wish)
     many = not isinstance(q, str)
 
     def shown(values: list[Any]) -> Any:
@@ -92,65 +82,11 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
         answer["detectedLanguage"] = shown(found)
     if alternatives:
         answer["alternatives"] = shown([own.alternatives for own in answers])
+    if matches:
+        answer["matches"] = shown([own.matches for own in answers])
     if any(own.repaired for own in answers):
         answer["repaired"] = shown([own.repaired for own in answers])
     return answer
-
-
-async def _translate_all(
-    engine: Engine,
-    principal: Principal,
-    texts: list[str],
-    sources: list[str],
-    target: str,
-    format: str,
-    alternatives: int,
-) -> list[Answer]:
-    """For each text its translation; a text already in the target language stays as it is."""
-    answers = [Answer(text) for text in texts]
-    for source in dict.fromkeys(sources):
-        if is_target_already(engine, source, target):
-            continue
-        served = engine.model_for(source, target)
-        mine = [i for i, own in enumerate(sources) if own == source]
-        chosen = [texts[i] for i in mine]
-        done = await translate_texts(engine, principal, served, chosen, format, alternatives)
-        for i, answer in zip(mine, done, strict=True):
-            answers[i] = answer
-    return answers
-
-
-def is_target_already(engine: Engine, source: str, target: str) -> bool:
-    """Whether there is nothing to translate, as no model is there for two variants of one language."""
-    return bool(match_rank(source, target)) and not any(
-        match_rank(source, m.source) and match_rank(target, m.target) for m in engine.models
-    )
-
-
-async def translate_texts(
-    engine: Engine,
-    principal: Principal,
-    served: ServedModel,
-    texts: list[str],
-    format: str = "text",
-    alternatives: int = 0,
-    memories: list[Any] | None = None,
-) -> list[Answer]:
-    """Texts or HTML translated, with the given or the automatic memories."""
-    if memories is None:
-        memories = [part for _, part in engine.catalogue.automatic(principal, served)]
-    if format == "text":
-        done = await engine.translate(served, texts, memories, n_best=1 + alternatives)
-        return [Answer(result.text, list(result.alternatives), result.repaired) for result in done]
-    documents = await asyncio.to_thread(lambda: [HtmlText(text) for text in texts])
-    units = [CodedText.of(unit.text) for document in documents for unit in document.units]
-    waiting = iter(await engine.translate(served, units, memories))
-    answers = []
-    for document in documents:
-        own = [next(waiting) for _ in document.units]
-        html = await asyncio.to_thread(document.written, [list(result.content) for result in own])
-        answers.append(Answer(html, repaired=any(result.repaired for result in own)))
-    return answers
 
 
 @router.get("/translate", tags=["Apertium"])
@@ -166,8 +102,8 @@ async def translate_for_omegat(request: Request, engine: TheEngine) -> JSONRespo
     source, bar, target = parameters.require("langpair").partition("|")
     if not bar:
         raise KsterError("langpair must be two languages with a bar between them, such as en|de")
-    format = "html" if parameters.text("format") == "html" else "text"
-    answers = await translate_texts(engine, principal, engine.model_for(source, target), texts, format)
+    wish = Wish(HtmlText if parameters.text("format") == "html" else None)
+    answers = await translate_texts(engine, principal, engine.model_for(source, target), texts, wish)
     data = [{"translatedText": own.text} for own in answers]
     return JSONResponse(
         {

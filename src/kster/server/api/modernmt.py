@@ -12,12 +12,13 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.requests import Request
 
+from kster.documents.html import HtmlText
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
 from kster.memory import Memory, Segment
 from kster.server.api.context import Reader, TheEngine, Writer
-from kster.server.api.libretranslate import MAX_ALTERNATIVES, translate_texts
-from kster.server.api.parameters import Given, Parameters
+from kster.server.api.parameters import Given, Parameters, memory_id
+from kster.server.api.texts import MAX_ALTERNATIVES, Wish, translate_texts
 from kster.server.api.uploads import shown_name, store
 from kster.server.api.v1_jobs import visible_job
 from kster.server.auth.access import NotFound, Principal
@@ -50,9 +51,8 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     memories = _chosen_memories(engine, principal, served, parameters)
     html = (parameters.text("format") or "").lower() in ("text/html", "html", "text/xml")
     more = parameters.number("alt_translations", 0, MAX_ALTERNATIVES)
-    answers = await translate_texts(
-        engine, principal, served, texts, "html" if html else "text", more, memories
-    )
+    wish = Wish(HtmlText if html else None, more, memories=lambda _: memories)
+    answers = await translate_texts(engine, principal, served, texts, wish)
     data = []
     for text, answer in zip(texts, answers, strict=True):
         item = {"translation": answer.text, "characters": len(text), "billedCharacters": len(text)}
@@ -69,33 +69,14 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
 def _chosen_memories(
     engine: Engine, principal: Principal, served: ServedModel, parameters: Parameters
 ) -> list[Memory]:
-    hints = _ids(parameters, "hints")
-    vector = parameters.text("context_vector")  # "1:0.5,2:0.1"
-    hints += [_id(part.partition(":")[0], "context_vector") for part in _listed(vector)]
+    vector = parameters.listed("context_vector")  # "1:0.5,2:0.1"
+    hints = parameters.ids("hints")
+    hints += [memory_id(part.partition(":")[0], "context_vector") for part in vector]
     named = [engine.catalogue.get(principal, id) for id in dict.fromkeys(hints)]
-    more = [engine.catalogue.get(principal, id) for id in _ids(parameters, "glossaries")]
+    more = [engine.catalogue.get(principal, id) for id in parameters.ids("glossaries")]
     chosen = engine.catalogue.parts(named, served) if hints else engine.catalogue.automatic(principal, served)
     chosen = chosen + engine.catalogue.parts(more, served)
     return list({memory.id: part for memory, part in chosen}.values())
-
-
-def _ids(parameters: Parameters, name: str) -> list[int]:
-    """Ids of memories, as "1,2" or as a list."""
-    given = parameters.values.get(name)
-    if isinstance(given, list):
-        given = ",".join(map(str, given))
-    return [_id(part, name) for part in _listed(given)]
-
-
-def _listed(given: Any) -> list[str]:
-    return [part for part in str(given or "").split(",") if part.strip()]
-
-
-def _id(text: str, name: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise KsterError(f"`{name}` must be ids of memories, such as 1,2") from None
 
 
 @router.get("/translate/detect")

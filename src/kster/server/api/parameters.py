@@ -71,6 +71,16 @@ class Parameters:
             return value
         raise KsterError(f"`{name}` must be a text or a list of texts")
 
+    def listed(self, name: str) -> list[str]:
+        """Values that come as a list, or as one text with commas between them."""
+        value = self.values.get(name)
+        given = value if isinstance(value, list) else [] if value is None else [value]
+        return [part.strip() for item in given for part in str(item).split(",") if part.strip()]
+
+    def ids(self, name: str) -> list[int]:
+        """Ids of memories, as "1,2" or as a list."""
+        return [memory_id(part, name) for part in self.listed(name)]
+
     def number(self, name: str, default: int, most: int) -> int:
         value = self.values.get(name)
         if value is None or value == "":
@@ -85,6 +95,13 @@ class Parameters:
 
 
 Given = Annotated[Parameters, Depends(Parameters.of)]
+
+
+def memory_id(text: str, name: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise KsterError(f"`{name}` must be ids of memories, such as 1,2") from None
 
 
 def require_whole(text: str, name: str = "it") -> str:

@@ -12,6 +12,7 @@ from kster.errors import KsterError
 from kster.memory import Memory
 from kster.server.api.context import Reader, TheEngine
 from kster.server.api.provenance import mark_changes, plain_words, words_of
+from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, match_json
 from kster.server.auth.access import Principal
 from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
@@ -35,7 +36,8 @@ class TranslateRequest(BaseModel):
     method: Literal["base", "knn", "kster"] | None = None
     compare: bool = Field(False, description="Also the base model's translation, with changes marked.")
     explain: bool = Field(False, description="For every word who decided it and which examples spoke.")
-    alternatives: int = Field(0, ge=0, le=8)
+    alternatives: int = Field(0, ge=0, le=MAX_ALTERNATIVES)
+    matches: int = Field(0, ge=0, le=MAX_MATCHES, description="How many fuzzy matches to name, best first.")
 
 
 @router.post("/translate")
@@ -63,6 +65,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
     else:
         results = await adapted
         base = results if wanted.compare else []
+    found = await engine.matches(texts, parts, wanted.matches)
     homes = {
         str(part.directory): {"id": memory.id, "name": memory.name, "pair": served.pair}
         for memory, part in used
@@ -79,6 +82,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
         "warnings": engine.catalogue.warnings(principal, served) if wanted.memories is None else [],
         "translations": [
             _translation_json(result, base[i] if base else None, homes, end if wanted.explain else None)
+            | {"matches": [match_json(texts[i], match, homes.get(match.memory)) for match in found[i]]}
             for i, result in enumerate(results)
         ],
     }

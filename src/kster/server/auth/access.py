@@ -46,7 +46,7 @@ def token_of(request: Request) -> str | None:
     """The key in a request's headers or query."""
     headers, query = request.headers, request.query_params
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
+    if scheme.lower() in ("bearer", "deepl-auth-key") and token.strip():
         return token.strip()
     return (
         headers.get("x-api-key")

@@ -279,6 +279,12 @@ class Catalogue:
             (id, names[model], memory.entry_count, memory.segment_count()) for (id, model), memory in in_use
         ]
 
+    def id_of(self, directory: str) -> int | None:
+        """The memory that has a language pair in this directory."""
+        with self._lock:
+            found = (id for (id, _), memory in self._open.items() if str(memory.directory) == directory)
+            return next(found, None)
+
     def forget_paths(self, message: str) -> str:
         """A message for clients: memories by id instead of by directory."""
         with self._lock:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kster.errors import KsterError
 from kster.formats import Pair
-from kster.memory import Memory, Segment
+from kster.memory import Match, Memory, MemoryGroup, Segment
 from kster.server.auth.access import Principal
 from kster.server.auth.keys import Keys, require_some_key
 from kster.server.database import ServerDatabase
@@ -27,9 +27,11 @@ from kster.text.detection import Detector
 from kster.text.languages import match_rank
 from kster.translation import Method, Translation
 from kster.translation.decoding import Decoding
-from kster.translation.service import Round, Text
+from kster.translation.service import Round, Steps, Text
 
 UPLOADS = "uploads"
+LEAST_MATCH = 50  # per cent; below that nobody looks at one
+LONGEST_MATCHED = 1_000  # characters of a text that is compared with segments
 
 
 class Engine:
@@ -98,10 +100,12 @@ class Engine:
         method: Method | None = None,
         n_best: int = 1,
         explain: bool = False,
+        split_sentences: bool | None = None,
         patience: float = 1.0,
     ) -> list[Translation]:
         """Translate texts, together with whatever other clients ask for in these milliseconds.
 
+        split_sentences: None for the server's setting.
         patience: how many times `timeout_seconds` it may take.
         """
         method = method or ("kster" if memories else "base")
@@ -112,12 +116,26 @@ class Engine:
         seconds = self.settings.timeout_seconds * patience
         try:
             async with asyncio.timeout(seconds):
-                return await self._take_steps(served, work, texts)
+                split = served.splitter.submit(served.steps, work, texts, split_sentences)
+                return await self._take_steps(served, work, await asyncio.wrap_future(split))
         except TimeoutError:
             raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
 
-    async def _take_steps(self, served: ServedModel, work: Work, texts: Sequence[Text]) -> list[Translation]:
-        steps = await asyncio.wrap_future(served.splitter.submit(served.steps, work, texts))
+    async def matches(self, texts: Sequence[str], memories: Sequence[Memory], n: int) -> list[list[Match]]:
+        """For each text its n best fuzzy matches; none for one that is too long to be a segment."""
+        if n == 0 or not memories:
+            return [[] for _ in texts]
+        group = MemoryGroup(memories)
+
+        def find() -> list[list[Match]]:
+            return [
+                group.matches(text, n, least=LEAST_MATCH) if 0 < len(text) <= LONGEST_MATCHED else []
+                for text in texts
+            ]
+
+        return await asyncio.to_thread(find)
+
+    async def _take_steps(self, served: ServedModel, work: Work, steps: Steps) -> list[Translation]:
         step: Callable[[], Round] = partial(next, steps)
         while True:
             wanted = await asyncio.wrap_future(served.splitter.submit(served.take_step, work, step))

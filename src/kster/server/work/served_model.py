@@ -94,9 +94,11 @@ class ServedModel:
         self.splitter.shutdown()
         self.batcher.close()
 
-    def steps(self, work: Work, texts: Sequence[Text]) -> Steps:
+    def steps(self, work: Work, texts: Sequence[Text], split_sentences: bool | None = None) -> Steps:
         with _explained(work):
-            return self.translator.steps(texts, work.decoding, memory=work.memory)
+            return self.translator.steps(
+                texts, work.decoding, memory=work.memory, split_sentences=split_sentences
+            )
 
     def take_step(self, work: Work, step: Callable[[], Round]) -> Round | list[Translation]:
         """The next round of some `Steps`, or what they have come to."""

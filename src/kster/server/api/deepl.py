@@ -1,0 +1,176 @@
+"""DeepL's API at `/v2`, as its public client and Weblate speak it: texts, languages, usage.
+
+`kster_memories` (ids of memories) and `kster_matches` (how many fuzzy matches to name) are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter
+
+from kster.documents.html import HtmlText
+from kster.documents.xml_fragment import XmlFragment
+from kster.errors import KsterError
+from kster.memory import Memory
+from kster.server.api.context import Reader, TheEngine
+from kster.server.api.deepl_glossaries import glossary_part
+from kster.server.api.parameters import Given, Parameters
+from kster.server.api.texts import MAX_MATCHES, Wish, translate_from_each
+from kster.server.auth.access import Principal
+from kster.server.work.engine import Engine
+from kster.server.work.served_model import ServedModel
+from kster.text.languages import bcp47, language_name, match_rank
+
+router = APIRouter(prefix="/v2", tags=["DeepL"])
+
+NO_LIMIT = 1_000_000_000_000  # what DeepL says to customers without one
+# Languages that DeepL translates into only as they are written somewhere; its client refuses others.
+VARIANTS = {
+    "EN": {"EN-GB": "English (British)", "EN-US": "English (American)"},
+    "PT": {"PT-BR": "Portuguese (Brazilian)", "PT-PT": "Portuguese (European)"},
+}
+_LINE_BREAK = re.compile(r"[^\S\n]*\n\s*")
+
+
+@router.post("/translate")
+async def translate(given: Given, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    """A text or a list of them, plain or marked up (`tag_handling`)."""
+    texts = _texts(given)
+    engine.require_size(texts)
+    target = required(given, "target_lang")
+    require_formality(given)
+    source = given.text("source_lang")
+    require_languages(engine, source, target)
+    sources = [source or engine.detector.best(text)[0] for text in texts]
+    way = choice(given, "split_sentences", ("0", "1", "nonewlines"))
+    markup = _markup(given)
+    matches = given.number("kster_matches", 0, MAX_MATCHES)
+    wish = Wish(
+        markup,
+        matches=matches,
+        split_sentences=None if way is None else way != "0",
+        memories=memories_wanted(engine, principal, given),
+    )
+    sent = [_LINE_BREAK.sub(" ", text) for text in texts] if way == "nonewlines" and not markup else texts
+    answers = await translate_from_each(engine, principal, sent, sources, target, wish)
+    translations = []
+    for text, own_source, answer in zip(texts, sources, answers, strict=True):
+        item: dict[str, Any] = {
+            "detected_source_language": deepl_code(own_source),
+            "text": answer.text,
+            "billed_characters": len(text),
+        }
+        if matches:
+            item["kster_matches"] = answer.matches
+        if answer.repaired:
+            item["kster_repaired"] = True
+        translations.append(item)
+    return {"translations": translations}
+
+
+def _texts(given: Parameters) -> list[str]:
+    if not given.values.get("text"):
+        raise KsterError("Parameter 'text' not specified.")
+    texts = given.texts("text")
+    return [texts] if isinstance(texts, str) else texts
+
+
+def required(given: Parameters, name: str) -> str:
+    value = given.text(name)
+    if value is None:
+        raise KsterError(f"Parameter '{name}' not specified.")
+    return value
+
+
+def choice(given: Parameters, name: str, accepted: tuple[str, ...]) -> str | None:
+    """One of these values, or None where nothing is said."""
+    value = given.values.get(name)
+    if value is None or value == "":
+        return None
+    said = str(int(value) if isinstance(value, bool) else value).lower()
+    if said not in accepted:
+        raise KsterError(f"Value for '{name}' not supported. Accepted: {', '.join(accepted)}.")
+    return said
+
+
+def require_formality(given: Parameters) -> None:
+    """As DeepL has it for a language without formality: one can be preferred, but not demanded."""
+    wanted = choice(given, "formality", ("default", "more", "less", "prefer_more", "prefer_less"))
+    if wanted in ("more", "less"):
+        raise KsterError("'formality' is not supported for given 'target_lang'.")
+
+
+def require_languages(engine: Engine, source: str | None, target: str) -> None:
+    pairs = ", ".join(f"{deepl_code(m.source)} → {deepl_code(m.target)}" for m in engine.models)
+    if not any(match_rank(target, model.target) for model in engine.models):
+        raise KsterError(f"Value for 'target_lang' not supported. There is {pairs}.")
+    if source and not any(match_rank(source, code) for m in engine.models for code in (m.source, m.target)):
+        raise KsterError(f"Value for 'source_lang' not supported. There is {pairs}.")
+
+
+def deepl_code(code: str) -> str:
+    """A source language as DeepL writes it: `EN`."""
+    return bcp47(code).split("-")[0].upper()
+
+
+def _markup(given: Parameters) -> Callable[[str], HtmlText] | None:
+    kind = choice(given, "tag_handling", ("html", "xml"))
+    ignored = given.listed("ignore_tags")
+    if kind == "html":
+        return partial(HtmlText, ignored=ignored)
+    if kind == "xml":
+        return partial(
+            XmlFragment,
+            ignored=ignored,
+            inline=given.listed("non_splitting_tags"),
+            paragraphs=given.listed("splitting_tags"),
+            by_neighbours=choice(given, "outline_detection", ("0", "1")) != "0",
+        )
+    return None
+
+
+def memories_wanted(
+    engine: Engine, principal: Principal, given: Parameters
+) -> Callable[[ServedModel], list[Memory]]:
+    """`kster_memories`, or those that serve automatically, and the glossaries behind them."""
+    named = given.ids("kster_memories") if "kster_memories" in given.values else None
+    glossaries = given.listed("glossary_id") + given.listed("glossary_ids")
+    if glossaries and given.text("source_lang") is None:
+        raise KsterError("Use of a glossary requires the 'source_lang' parameter to be specified.")
+
+    def chosen(served: ServedModel) -> list[Memory]:
+        if named is None:
+            used = engine.catalogue.automatic(principal, served)
+        else:
+            wanted = [engine.catalogue.get(principal, id) for id in dict.fromkeys(named)]
+            used = engine.catalogue.parts(wanted, served)
+        parts = [part for _, part in used]
+        more = [glossary_part(engine, principal, id, served) for id in dict.fromkeys(glossaries)]
+        return parts + [part for part in more if part not in parts]
+
+    return chosen
+
+
+@router.api_route("/languages", methods=["GET", "POST"])
+async def languages(given: Given, engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
+    """`type`: source (by default) or target."""
+    if choice(given, "type", ("source", "target")) != "target":
+        codes = dict.fromkeys(deepl_code(model.source) for model in engine.models)
+        return [{"language": code, "name": language_name(code)} for code in codes]
+    names: dict[str, str] = {}
+    for model in engine.models:
+        code = bcp47(model.target).upper()
+        names |= VARIANTS.get(code, {code: language_name(model.target)})
+    return [
+        {"language": code, "name": name, "supports_formality": False} for code, name in sorted(names.items())
+    ]
+
+
+@router.api_route("/usage", methods=["GET", "POST"])
+async def usage(engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    """Characters that this server has translated since it was started."""
+    return {"character_count": engine.metrics.characters_translated, "character_limit": NO_LIMIT}
