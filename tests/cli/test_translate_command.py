@@ -129,6 +129,22 @@ def test_json_has_one_object_a_line(kster: Call, filled_memory: Path) -> None:
     assert second["text"] == ""
 
 
+def test_fuzzy_matches_are_named_in_json_and_as_notes(kster: Call, filled_memory: Path) -> None:
+    (source, target), *_ = PAIRS
+    near = f"{source} now"
+    done = kster(
+        "translate", "--memory", filled_memory, "--json", "--matches", 1, stdin=f"{source}\n\n{near}"
+    )
+    first, empty, second = (json.loads(line)["matches"] for line in done.lines)
+    assert [(match["percentage"], match["segment"]["target"]) for match in first] == [(100, target)]
+    assert empty == []
+    assert 50 <= second[0]["percentage"] < 100
+    done = kster("translate", "--memory", filled_memory, "--matches", 1, stdin=near)
+    assert len(done.lines) == 1
+    assert f"% {source}[+ now+] → {target}" in done.err
+    assert kster("translate", "--model", filled_memory, "--matches", 1).is_mistake("--matches")
+
+
 def test_sentences_of_a_line_are_translated_one_by_one_or_as_one(kster: Call, memory: Path) -> None:
     pairs = [("Open the lid.", "Deckel auf."), ("The dog runs!", "Er läuft!")]
     for pair in pairs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -30,22 +30,17 @@ from kster.cli.options import (
     TargetLang,
     Terms,
 )
-from kster.cli.output import ReaderGone, as_json, note
+from kster.cli.output import note
 from kster.cli.progress import progress_bar
+from kster.cli.translation_writers import Explain, choose_writer, note_matches, note_repairs
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
-    from kster.cli.explain_html import Page
-    from kster.translation import Translation, Translator
     from kster.translation.translator import TranslateOptions
 
 BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
+LEAST_MATCH = 50  # per cent
 EXPLAINED_BLOCK = 128  # explanations are a thousand times larger than their sentences
-
-
-class Explain(StrEnum):
-    JSON = "json"
-    HTML = "html"
 
 
 def translate(
@@ -80,6 +75,10 @@ def translate(
             show_default=False,
         ),
     ] = None,
+    matches: Annotated[
+        int,
+        typer.Option(min=0, max=100, help="Name so many fuzzy matches of a line, in --json or as notes."),
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
     whole_lines: Annotated[
         bool,
@@ -107,6 +106,8 @@ def translate(
     kept, in whatever form the sentence needs.
     """
     _require_sense(method, bool(memory), beam, n_best, html=explain is Explain.HTML, json=json)
+    if matches and not memory:
+        raise KsterError("--matches needs a memory; give one with --memory DIR")
     options: TranslateOptions = {
         "method": method.value if method else None,
         "beam": beam,
@@ -119,9 +120,9 @@ def translate(
     if document is None and input is not None and is_document(input):
         document, input = input, None
     if document is not None:
-        if input is not None or explain or json or n_best > 1:
+        if input is not None or explain or json or n_best > 1 or matches:
             raise KsterError(
-                f"{document}: a document is written once; no --input, --explain, --json, --n-best"
+                f"{document}: a document is written once; no --input, --explain, --json, --n-best, --matches"
             )
         output = require_document(document, output)
         translator = open_translator(
@@ -135,7 +136,8 @@ def translate(
     )
     done = 0
     with _writer(output, lambda: done) as out:
-        writer = _choose_writer(out, translator, method, explain, json)
+        find = partial(translator.memory.matches, n=matches, least=LEAST_MATCH) if matches else None  # type: ignore[union-attr]
+        writer = choose_writer(out, translator, method, explain, json, find)
         writer.begin()
         # Not beside the translations themselves: a bar would run into them.
         visible = output is not None or not sys.stdout.isatty()
@@ -143,96 +145,12 @@ def translate(
             for block in line_blocks(input, EXPLAINED_BLOCK if explain else BLOCK):
                 translations = translator.translate(block, **options)
                 writer.write(translations)
-                _note_repairs(translations, done)
+                note_repairs(translations, done)
+                if find is not None and not json:
+                    note_matches(translations, done, find)
                 done += len(block)
                 show(done)
         writer.end()
-
-
-def _note_repairs(translations: list[Translation], before: int) -> None:
-    """Name the lines whose placeholders had to be put back. before: lines written before these."""
-    lines = [str(before + i) for i, own in enumerate(translations, 1) if own.repaired]
-    if lines:
-        shown = ", ".join(lines[:10]) + (" …" if len(lines) > 10 else "")
-        note(f"kster: placeholders or tags were put back where they seemed to belong; look at line {shown}")
-
-
-class _Lines:
-    """Text, one line for each; the other hypotheses behind tabs."""
-
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
-
-    def begin(self) -> None:
-        pass
-
-    def write(self, translations: list[Translation]) -> None:
-        self._emit("".join(self.render(translation) + "\n" for translation in translations))
-
-    def end(self) -> None:
-        pass
-
-    def render(self, translation: Translation) -> str:
-        if not translation.alternatives:
-            return translation.text.replace("\n", " ")
-        hypotheses = (translation.text, *translation.alternatives)
-        return "\t".join(text.replace("\n", " ").replace("\t", " ") for text in hypotheses)
-
-    def _emit(self, text: str) -> None:
-        try:
-            self.out.write(text)
-            self.out.flush()
-        except BrokenPipeError as error:
-            raise ReaderGone from error
-
-
-class _Json(_Lines):
-    """One JSON object a line."""
-
-    def render(self, translation: Translation) -> str:
-        return as_json(translation.to_json())
-
-
-class _Html(_Lines):
-    """One page."""
-
-    def __init__(self, out: TextIO, page: Page) -> None:
-        super().__init__(out)
-        self.page = page
-
-    def begin(self) -> None:
-        self._emit(self.page.begin())
-
-    def render(self, translation: Translation) -> str:
-        return self.page.sentence(translation)
-
-    def end(self) -> None:
-        self._emit(self.page.end())
-
-
-def _choose_writer(
-    out: TextIO, translator: Translator, method: Method | None, explain: Explain | None, json: bool
-) -> _Lines:
-    if explain is Explain.HTML:
-        return _Html(out, _page(translator, method))
-    return _Json(out) if json or explain else _Lines(out)
-
-
-def _page(translator: Translator, method: Method | None) -> Page:
-    from kster.cli.explain_html import Page
-
-    model, memory = translator.model, translator.memory
-    directories = [] if memory is None else [m.directory for m in getattr(memory, "memories", [memory])]
-    used = method.value if method else ("base" if memory is None else "kster")
-    return Page(
-        facts={
-            "method": used,
-            "model": Path(model.name).name or model.name,
-            "memory": ", ".join(directory.name for directory in directories) or "none",
-        },
-        end_token=model.token_text(model.eos_id),
-        pieces=lambda text: [model.token_text(token) for token in model.tokenise_target([text])[0]],
-    )
 
 
 def _require_sense(
