@@ -93,6 +93,26 @@ def test_alternatives_are_given_when_asked_for(server: RunningServer) -> None:
     assert len(answer["alternatives"]) == 2
 
 
+def test_fuzzy_matches_are_named_when_asked_for(server: RunningServer) -> None:
+    near = ENGLISH[0].replace("red", "old")
+    sent = {"q": [ENGLISH[0], near], "source": "en", "target": "de", "matches": 1}
+    answer = server.http.post("/translate", json=sent).json()
+    assert answer["translatedText"][0] == GERMAN[0]  # as it was taught
+    (whole,), (part,) = answer["matches"]
+    assert (whole["percentage"], whole["target"]) == (100, GERMAN[0])
+    assert (part["percentage"], part["source"]) == (85, ENGLISH[0])
+    assert [(own["kind"], own["text"]) for own in part["changes"]][:3] == [
+        ("same", "the "),
+        ("removed", "red"),
+        ("added", "old"),
+    ]
+    sent = {"text": near, "source": "en", "target": "de", "matches": 1}
+    (done,) = server.http.post("/v1/translate", json=sent).json()["translations"]
+    (found,) = done["matches"]
+    assert (found["changes"], found["memory"]["id"]) == (part["changes"], part["memory"])
+    assert found["memory"]["name"] == "house-style"
+
+
 def test_html_keeps_its_tags_and_code_its_words(server: RunningServer) -> None:
     html = f'<p class="x">{ENGLISH[0]}<br><b>{ENGLISH[1]}</b> <code>{ENGLISH[2]}</code></p>'
     sent = {"q": html, "source": "en", "target": "de", "format": "html"}
