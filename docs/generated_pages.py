@@ -53,7 +53,8 @@ def server_settings() -> str:
 
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in ServerSettings.model_fields.items():
-        rows.append(f"| `{name}` | `{field.get_default(call_default_factory=True)}` | {field.description} |")
+        meaning = " ".join((field.description or "").split())
+        rows.append(f"| `{name}` | `{field.get_default(call_default_factory=True)}` | {meaning} |")
     return "\n".join(rows)
 
 

@@ -25,3 +25,9 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
                 r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)', page.read_text("utf-8")
             )
             assert not [address for address in loaded if "canonical" not in address], page
+
+
+def test_every_setting_of_the_server_is_explained() -> None:
+    from kster.server.settings import ServerSettings
+
+    assert [name for name, field in ServerSettings.model_fields.items() if not field.description] == []

@@ -11,6 +11,7 @@ import typer
 from kster.cli.options import Json
 from kster.cli.output import emit, emit_json, note, table
 from kster.errors import KsterError
+from kster.extras import require_extra
 
 if TYPE_CHECKING:
     from kster.server.auth.keys import Keys
@@ -68,6 +69,7 @@ def revoke(
 
 def _keys(data: Path | None, *, create: bool = False) -> Keys:
     """create: whether to make a data directory where there is none; it may just as well be mistyped."""
+    require_extra("`kster keys`", "server")
     from kster.server.auth.keys import Keys
     from kster.server.database import FILE, ServerDatabase
     from kster.server.settings import read_settings

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kster.cli.options import Memories
+from kster.extras import require_extra
 
 Models = Annotated[
     list[str] | None,
@@ -39,6 +40,7 @@ def serve(
 
     Memories named here serve every client; a memory brings its model.
     """
+    require_extra("`kster serve`", "server")
     from kster.server.auth.keys import require_some_key
     from kster.server.settings import read_settings
 

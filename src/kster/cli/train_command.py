@@ -13,6 +13,7 @@ import typer
 from kster.cli.options import Json, SourceLang, TargetLang
 from kster.cli.output import emit, emit_json, note
 from kster.errors import KsterError
+from kster.extras import require_extra
 
 
 def train(
@@ -58,6 +59,7 @@ def train(
     run continues where it was when the same command is given again. For several GPUs:
     `torchrun --nproc-per-node N -m kster train CONFIG`.
     """
+    require_extra("`kster train`", "train")
     from kster.training import load_settings
     from kster.training import train as train_model
     from kster.training.__main__ import parse_overrides

@@ -29,36 +29,63 @@ class ModelSetting(BaseModel):
 
 
 class ServerSettings(BaseModel):
-    """Every setting of the server. A client's text is never taken for one."""
+    """Every setting of the server; the strings below them are what the documentation says."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     host: str = "127.0.0.1"
+    """The address to listen on. Anything but loopback needs API keys."""
     port: int = Field(8017, ge=0, le=65535)
+    """The port to listen on; 0 takes a free one."""
     models: list[ModelSetting] = []
-    memories: list[Path] = []  # served to everybody, changed by admins only
-    data: Path = Path("kster-data")  # memories made through the API, keys, jobs
+    """Base models, each a directory, a name or a hub id; models of several languages as `{path, source,
+    target}`."""
+    memories: list[Path] = []
+    """Directories of memories that serve every client; only admins change them."""
+    data: Path = Path("kster-data")
+    """Where memories made through the API, keys and jobs are kept. Relative to the file, if it stands in
+    one."""
     device: str = "auto"
-    precision: str = Field("auto", pattern="^(auto|int8|bfloat16|float16|float32)$")  # of products
+    """`cpu`, `cuda`, `cuda:0` …, or `auto` for a GPU when there is one."""
+    precision: str = Field("auto", pattern="^(auto|int8|bfloat16|float16|float32)$")
+    """What matrix products are computed in: `int8`, `bfloat16`, `float16`, `float32`, or `auto`."""
     beam: int = Field(4, ge=1, le=16)
-    split_sentences: bool = True  # of a line, to be translated one by one
+    """How many hypotheses the search keeps at each step."""
+    split_sentences: bool = True
+    """Whether the sentences of a line are translated one by one."""
 
     batching: bool = True
-    batch_window_ms: float = Field(4.0, ge=0, le=1000)  # how long the first request waits for company
+    """Whether sentences of several requests are translated together."""
+    batch_window_ms: float = Field(4.0, ge=0, le=1000)
+    """How many milliseconds the first request waits for others to join its batch."""
     batch_sentences: int = Field(32, ge=1, le=1024)
-    timeout_seconds: float = Field(60.0, gt=0)  # of one request's translation
+    """How many sentences a batch has at most."""
+    timeout_seconds: float = Field(60.0, gt=0)
+    """How long the translation of a request may take; after that it is answered with 504."""
 
-    require_keys: bool | None = None  # by default: unless the server binds to loopback
-    max_characters: int = Field(50_000, ge=1)  # of one request
-    max_texts: int = Field(256, ge=1)  # of one request
-    max_body_mb: float = Field(4.0, gt=0)  # of a request that is no upload
+    require_keys: bool | None = None
+    """Whether clients need a key. By default they do unless the server listens on loopback."""
+    max_characters: int = Field(50_000, ge=1)
+    """How many characters a request may have (else 400)."""
+    max_texts: int = Field(256, ge=1)
+    """How many texts a request may have (else 400)."""
+    max_body_mb: float = Field(4.0, gt=0)
+    """How many megabytes a request may have that uploads no file (else 413)."""
     max_upload_mb: float = Field(256.0, gt=0)
-    max_connections: int = Field(512, ge=1)  # fewer where the system allows few open files
-    header_seconds: float = Field(15.0, gt=0)  # for a client to say what it wants
-    requests_per_minute: int | None = Field(None, ge=0)  # by key or address; 0 is no limit
+    """How many megabytes a request with a file may have (else 413)."""
+    max_connections: int = Field(512, ge=1)
+    """How many connections may be open at once (else 503); fewer where the system allows few open files."""
+    header_seconds: float = Field(15.0, gt=0)
+    """How long a client may take to send the head of its request (else 408)."""
+    requests_per_minute: int | None = Field(None, ge=0)
+    """How many requests a key or an address may make in a minute (else 429); 0 is no limit. By default
+    600, and no limit on loopback."""
     cors_origins: list[str] = []
-    allowed_hosts: list[str] = []  # other names under which a loopback server may be addressed
+    """Web sites whose pages may use the server, such as `https://example.org`."""
+    allowed_hosts: list[str] = []
+    """Other host names by which a server on loopback may be addressed."""
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
+    """`debug`, `info`, `warning` or `error`."""
 
     @property
     def on_loopback(self) -> bool:
