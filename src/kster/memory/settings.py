@@ -45,7 +45,7 @@ class SearchSettings:
 
     mode: Search = "auto"
     shortlist: int = 256
-    shortlist_from: int = 131_072
+    shortlist_from: int = 32_768  # about where a step over all entries takes longer than one over shortlists
     exact_limit: int = 131_072
     lists_per_root: float = 2.0  # inverted lists = this × √entries
     probes: int = 64  # lists read for a query: at least this many …
