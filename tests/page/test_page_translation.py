@@ -24,6 +24,22 @@ def test_a_text_is_translated_while_it_is_written_and_shown_beside_the_base_mode
     expect(page.locator("#spoken")).to_contain_text(GERMAN[0])
 
 
+def test_the_best_match_is_shown_with_what_differs_and_leads_to_its_segment(page: Page) -> None:
+    match = page.get_by_role("group", name="Best match in the memory")
+    write(page, ENGLISH[0].replace("red", "old"))
+    expect(match).to_contain_text("85 % match")
+    expect(match).to_contain_text(GERMAN[0])
+    expect(match.locator("del")).to_have_text("red")
+    expect(match.locator("ins")).to_have_text("old")
+    write(page, "nothing like that")
+    expect(match).to_be_hidden()
+    write(page, ENGLISH[0])
+    expect(match).to_contain_text("100 % match")
+    expect(page.locator("#adapted")).to_have_text(GERMAN[0])
+    match.get_by_role("link").click()
+    expect(page.locator("#segment-source")).to_have_value(ENGLISH[0])
+
+
 def test_an_answer_that_comes_too_late_is_not_shown(page: Page) -> None:
     held = []
 

@@ -5,6 +5,7 @@ import { canSwap, choose } from "./choices.js";
 import { byId, element } from "./dom.js";
 import { count } from "./format.js";
 import { closeInspector } from "./inspector.js";
+import { showMatch } from "./match.js";
 import { notify, speak } from "./notices.js";
 import { AUTOMATIC, NONE, chosenMemories, emit, memoryById, on, state } from "./state.js";
 import { showBaseWords, showWords } from "./words.js";
@@ -87,7 +88,7 @@ async function work() {
     waiting = null;
     try {
       const { serial, learned, ...request } = asked;
-      const answer = await post("/v1/translate", { ...request, compare: true, explain: true });
+      const answer = await post("/v1/translate", { ...request, compare: true, explain: true, matches: 1 });
       if (serial === latest) show(asked, answer);
     } catch (error) {
       if (asked.serial === latest) showFailure(error);
@@ -105,6 +106,7 @@ function show(asked, answer) {
   closeInspector();
   showWords(adapted, translation);
   showBaseWords(base, translation.base);
+  showMatch(byId("match"), translation.matches);
   adapted.classList.toggle("learned", asked.learned);
   byId("adapted-origin").textContent = originOf(answer);
   byId("base-origin").textContent = "without any memory";
@@ -144,6 +146,7 @@ function showFailure(error) {
 function forget() {
   shown = null;
   closeInspector();
+  showMatch(byId("match"));
   byId("legend").hidden = true;
   byId("adapted-origin").textContent = "";
   byId("base-origin").textContent = "";
