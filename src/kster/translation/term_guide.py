@@ -58,7 +58,7 @@ class TermGuide:
         matches = [match for match in matches if tries[match.term].ends]
         counts = Counter(match.term for match in matches)
         needed = tuple(Requirement(term, tries[term], count) for term, count in counts.items())
-        return Guided(self._with_targets(text, matches), needed)
+        return Guided(self.with_targets(text, matches), needed)
 
     def search(self, guided: Sequence[Guided], beam: int, n_best: int) -> TermSearch | None:
         """What brings the terms of a batch into its translations; None if there are none."""
@@ -67,7 +67,8 @@ class TermGuide:
             return None
         return TermSearch(requirements, beam, n_best, self._ends_word, self._model.pad_id, self._model.eos_id)
 
-    def _with_targets(self, text: str, matches: Sequence[Match]) -> str:
+    def with_targets(self, text: str, matches: Sequence[Match]) -> str:
+        """A text with targets in the place of its terms."""
         for match in reversed(matches):
             if len(match.spans) == 1:
                 ((begin, end),) = match.spans
