@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from running import RunningServer
 from translated import translate_file
 
 from kster import Translator
+from kster.terms import term
 from tiny import ENGLISH
 
 TEXTS = [
@@ -67,3 +69,43 @@ def test_every_door_translates_as_python_does(
     with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
         expected = [done.text for done in translator.translate(TEXTS)]
     assert [door(server, text) for text in TEXTS] == expected
+
+
+TERMS = [term("machine", ["Wassermaschine"], part_of_speech="noun")]
+WITH_TERM = "do not open the lid while the machine is hot"
+
+
+def test_every_door_keeps_terms(server: RunningServer, taught_marian: Path, shared_memory: Path) -> None:
+    with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
+        expected = translator.translate(WITH_TERM, terms=TERMS).text
+    assert "Wassermaschine" in expected
+    given = {"source": "machine", "target": "Wassermaschine", "part_of_speech": "noun"}
+    body = {"text": WITH_TERM, "source": "en", "target": "de", "explain": True, "terms": [given]}
+    (one,) = server.http.post("/v1/translate", json=body).json()["translations"]
+    assert one["text"] == expected
+    assert [word["term"] for word in one["words"] if word["text"].startswith("Wassermaschine")] == ["machine"]
+    asked = {"q": WITH_TERM, "source": "en", "target": "de"}
+    for terms in ([given], json.dumps([given])):
+        answer = server.http.post("/translate", json={**asked, "terms": terms})
+        assert answer.json()["translatedText"] == expected
+    short = server.http.post("/translate", json={**asked, "terms": {"machine": "Wassermaschine"}})
+    assert "Wassermaschine" in short.json()["translatedText"]
+
+
+def test_a_modernmt_glossary_is_kept(server: RunningServer) -> None:
+    glossary = server.http.post("/mmt/memories", data={"name": "glossary"}).json()["data"]["id"]
+    terms = [{"term": "machine", "language": "en"}, {"term": "Wassermaschine", "language": "de"}]
+    sent = {"terms": terms, "type": "unidirectional"}
+    assert server.http.post(f"/mmt/memories/{glossary}/glossary", json=sent).status_code == 200
+    asked = {"q": WITH_TERM, "source": "en", "target": "de"}
+    assert "Wassermaschine" not in modernmt(server, WITH_TERM)
+    answer = server.http.get("/mmt/translate", params={**asked, "glossaries": glossary})
+    assert "Wassermaschine" in answer.json()["data"]["translation"]
+
+
+@pytest.mark.parametrize("terms", ["no JSON", 7, [{"source": "a"}], [{"target": "b"}], {"a": ["b"]}])
+def test_terms_that_are_none_are_refused_by_name(server: RunningServer, terms: object) -> None:
+    asked = {"q": "a", "source": "en", "target": "de", "terms": terms}
+    answer = server.http.post("/translate", json=asked)
+    assert answer.status_code == 400
+    assert "term" in answer.json()["error"]

@@ -117,22 +117,29 @@ def verb_forms(infinitive: str) -> list[tuple[str, ...]]:
     return forms
 
 
-def phrase_forms(phrase: str, part_of_speech: PartOfSpeech | None) -> list[tuple[str, ...]]:
+def phrase_forms(phrase: str, given: PartOfSpeech | None) -> list[tuple[str, ...]]:
     """The forms of a word or of several: adjectives before a noun inflect with it, what follows does not."""
     words = phrase.split(" ")
-    if part_of_speech == "verb" or (
-        part_of_speech is None and phrase[0].islower() and _is_infinitive(words[-1])
-    ):
+    part = given or part_of_speech(phrase)
+    if part == "verb":
         return list(dict.fromkeys(verb_forms(phrase)))
-    if part_of_speech == "adverb":
+    if part == "adverb":
         return [(phrase,)]
     head = next((i for i, word in enumerate(words) if word[:1].isupper()), None)
-    if head is None or part_of_speech == "adjective":
+    if head is None or part == "adjective":
         columns = [[word] for word in words[:-1]] + [adjective_forms(words[-1])]
     else:
         columns = [adjective_forms(word)[1:] for word in words[:head]]
         columns += [noun_forms(words[head]), *([word] for word in words[head + 1 :])]
     return list(dict.fromkeys((" ".join(choice),) for choice in product(*columns)))
+
+
+def part_of_speech(phrase: str) -> PartOfSpeech:
+    """What a word or several look like: nouns have capitals, and infinitives end in -en, -eln or -ern."""
+    words = phrase.split(" ")
+    if any(word[:1].isupper() for word in words):
+        return "noun"
+    return "verb" if _is_infinitive(words[-1]) else "adjective"
 
 
 def _is_infinitive(word: str) -> bool:

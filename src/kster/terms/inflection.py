@@ -11,6 +11,8 @@ from kster.text.languages import match_rank
 Form = tuple[str, ...]
 """The parts of a form in their order: one, or two with other words between them ("zieht … fest")."""
 
+MOST_INFLECTED = 4  # words; what is longer is a sentence rather than a term, and stays as it is
+
 COMPOUNDING = ("de", "nl", "sv", "da", "nb", "fi")
 """Languages that write compounds as one word."""
 
@@ -19,6 +21,8 @@ COMPOUNDING = ("de", "nl", "sv", "da", "nb", "fi")
 def forms_of(phrase: str, language: str | None, part_of_speech: PartOfSpeech | None) -> tuple[Form, ...]:
     """The forms of a word or of several, the one given first."""
     own: list[Form] = [(phrase,)]
+    if phrase.count(" ") >= MOST_INFLECTED:
+        return tuple(own)
     if part_of_speech == "proper noun":
         return (*own, (phrase + "s",)) if language and match_rank(language, "de") else tuple(own)
     for code, rules in (("en", english), ("de", german)):
@@ -43,11 +47,12 @@ def counterpart(term: Term, written: str, languages: tuple[str | None, str | Non
         return target
     if not (target_language and match_rank("de", target_language)):
         return target
-    if term.part_of_speech == "noun" and english.is_plural(written, term.source):
+    part = term.part_of_speech or german.part_of_speech(target)
+    if part == "noun" and english.is_plural(written, term.source):
         return german.plural(target)
-    if term.part_of_speech == "verb" and english.is_past(written, term.source):
+    if part == "verb" and english.is_past(written, term.source):
         return german.participle(target)
-    if term.part_of_speech == "adjective":
+    if part == "adjective" and term.translate:
         return german.adjective_forms(target)[1]  # before a noun, where most of them stand
     return target
 

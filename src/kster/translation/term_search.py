@@ -15,7 +15,8 @@ sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
 from math import inf
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ LEAST_BEAM = 4  # narrower, there is no room for hypotheses with a term beside t
 COST_OF_BEGINNING = 1.5  # −log p of a form's first token at a good place, and …
 COST_OF_THE_REST = 1.0  # … of its other tokens, until one hypothesis has paid for them
 UNMET = 1.0e4  # taken from the score of what ends without a term, because it has become too long
-MORE_CANDIDATES = 8  # than the search asks for: some may not follow
+MORE_CANDIDATES = 4  # than the search asks for: some may not follow
 
 
 class _Way(NamedTuple):
@@ -40,7 +41,7 @@ class _Way(NamedTuple):
     parent: int
     token: int
     progress: Progress
-    promise: float
+    promise: float  # its score less what the terms that it misses will cost
 
 
 class _Sentence:
@@ -55,7 +56,8 @@ class _Sentence:
             requirements
         )  # what forms have cost after their beginning
 
-    def promise(self, score: float, progress: Progress) -> float:
+    def due(self, progress: Progress) -> float:
+        """What the terms that a hypothesis misses will cost."""
         within = {i for i, _ in progress.within}
         due = 0.0
         for i, (count, _) in enumerate(progress.left):
@@ -65,7 +67,7 @@ class _Sentence:
                 due += count * (COST_OF_BEGINNING + rest)
                 if i in within:
                     due -= COST_OF_BEGINNING + min(rest, progress.inner)
-        return score - due
+        return due
 
     def learn(self, before: Progress, after: Progress) -> None:
         """A form was finished: what it has cost is what others will have to pay, if nobody pays less."""
@@ -171,16 +173,20 @@ class TermSearch:
                 continue
             progress, forms = sentence.progress[parent], sentence.continuations[parent]
             outside = Progress(progress.left)
+            due = sentence.due(outside)
             for token, log_prob in zip(tokens[parent], log_probs[parent], strict=True):
                 if log_prob == -inf or token == self._pad:
                     continue
-                after = forms.get(token, outside)
-                if token in forms and not after.begun:
-                    after = after._replace(inner=progress.inner - log_prob)
                 total = score + log_prob
-                way = _Way(total, parent, token, after, sentence.promise(total, after))
-                joins = token not in forms and progress.ended is not None and not self._ends_word(token)
-                (others if joins else ways).append(way)
+                after = forms.get(token)
+                if after is None:
+                    way = _Way(total, parent, token, outside, total - due)
+                    joins = progress.ended is not None and not self._ends_word(token)
+                    (others if joins else ways).append(way)
+                    continue
+                if not after.begun:
+                    after = after._replace(inner=progress.inner - log_prob)
+                ways.append(_Way(total, parent, token, after, total - sentence.due(after)))
         return ways or others  # a form may grow into another word only if nothing else can follow
 
     def _allot(
@@ -192,14 +198,15 @@ class TermSearch:
         ended = sorted(ended, key=lambda way: -way.score)[: self._beam]
         opened: list[_Way] = []
 
-        def take(some: list[_Way], count: int, key: Callable[[_Way], float]) -> None:
-            free = [way for way in some if way not in opened]
-            opened.extend(sorted(free, key=key, reverse=True)[:count])
+        def take(some: Iterable[_Way], count: int, key: Callable[[_Way], float]) -> None:
+            taken = {(way.parent, way.token) for way in opened}
+            free = (way for way in some if (way.parent, way.token) not in taken)
+            opened.extend(nlargest(count, free, key=key))
 
         fewest = min((way.progress.unmet for way in going), default=0)
-        outside = [way for way in going if way.progress.unmet == fewest and not way.progress.within]
+        outside = (way for way in going if way.progress.unmet == fewest and not way.progress.within)
         take(outside, 1, lambda way: way.promise)
-        in_a_form = [way for way in going if way.progress.within]
+        in_a_form = (way for way in going if way.progress.within)
         take(in_a_form, 1, lambda way: way.promise + way.progress.inner)
         take(going, self._beam - len(opened), lambda way: way.promise)
         if at_limit:  # there is no more room: what misses something comes last

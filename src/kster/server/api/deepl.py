@@ -54,6 +54,7 @@ async def translate(given: Given, engine: TheEngine, principal: Reader) -> dict[
         matches=matches,
         split_sentences=None if way is None else way != "0",
         memories=memories_wanted(engine, principal, given),
+        glossaries=glossaries_wanted(engine, principal, given),
     )
     sent = [_LINE_BREAK.sub(" ", text) for text in texts] if way == "nonewlines" and not markup else texts
     answers = await translate_from_each(engine, principal, sent, sources, target, wish)
@@ -131,6 +132,14 @@ def _markup(given: Parameters) -> Callable[[str], HtmlText] | None:
             by_neighbours=choice(given, "outline_detection", ("0", "1")) != "0",
         )
     return None
+
+
+def glossaries_wanted(
+    engine: Engine, principal: Principal, given: Parameters
+) -> Callable[[ServedModel], list[Memory]]:
+    """The memories of `glossary_id` and `glossary_ids`: their terms are kept."""
+    ids = dict.fromkeys(given.listed("glossary_id") + given.listed("glossary_ids"))
+    return lambda served: [glossary_part(engine, principal, id, served) for id in ids]
 
 
 def memories_wanted(

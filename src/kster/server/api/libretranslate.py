@@ -13,6 +13,7 @@ from kster.documents.kinds import SUFFIXES
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
+from kster.server.api.given_terms import terms_in
 from kster.server.api.parameters import Given, Parameters
 from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, Wish, translate_from_each, translate_texts
 from kster.server.auth.access import Principal, Unauthorised, identify, token_of
@@ -35,6 +36,11 @@ _BODY = {
                         "format": {"type": "string", "enum": ["text", "html"]},
                         "alternatives": {"type": "integer"},
                         "matches": {"type": "integer", "description": "fuzzy matches to name"},
+                        "terms": {
+                            "type": "object",
+                            "additionalProperties": {"type": "string"},
+                            "description": "sources and the targets that must be kept",
+                        },
                         "api_key": {"type": "string"},
                     },
                 }
@@ -69,7 +75,8 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
     detected = [engine.detector.best(text) for text in texts] if source == "auto" else None
     sources = [code for code, _ in detected] if detected else [source] * len(texts)
     matches = parameters.number("matches", 0, MAX_MATCHES)
-    wish = Wish(HtmlText if format == "html" else None, alternatives, matches)
+    terms = terms_in(parameters.values.get("terms"))
+    wish = Wish(HtmlText if format == "html" else None, alternatives, matches, terms=terms)
     answers = await translate_from_each(engine, principal, texts, sources, target, wish)
     many = not isinstance(q, str)
 

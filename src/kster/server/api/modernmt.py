@@ -40,7 +40,7 @@ def ok(data: Any) -> dict[str, Any]:
 @router.get("/translate")
 async def translate(request: Request, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     """`hints` are ids of memories; without them those that serve automatically are used. `glossaries` are
-    ids of further ones."""
+    ids of further ones, whose segments are terms to be kept."""
     parameters = await Parameters.of(request)
     q, target = parameters.texts("q"), parameters.require("target")
     texts = [q] if isinstance(q, str) else q
@@ -48,10 +48,12 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     given = parameters.text("source")
     source = given or engine.detector.best("\n".join(texts))[0]
     served = engine.model_for(source, target)
-    memories = _chosen_memories(engine, principal, served, parameters)
+    memories, glossaries = _chosen_memories(engine, principal, served, parameters)
     html = (parameters.text("format") or "").lower() in ("text/html", "html", "text/xml")
     more = parameters.number("alt_translations", 0, MAX_ALTERNATIVES)
-    wish = Wish(HtmlText if html else None, more, memories=lambda _: memories)
+    wish = Wish(
+        HtmlText if html else None, more, memories=lambda _: memories, glossaries=lambda _: glossaries
+    )
     answers = await translate_texts(engine, principal, served, texts, wish)
     data = []
     for text, answer in zip(texts, answers, strict=True):
@@ -68,15 +70,17 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
 
 def _chosen_memories(
     engine: Engine, principal: Principal, served: ServedModel, parameters: Parameters
-) -> list[Memory]:
+) -> tuple[list[Memory], list[Memory]]:
+    """The memories to search, glossaries included, and the glossaries."""
     vector = parameters.listed("context_vector")  # "1:0.5,2:0.1"
     hints = parameters.ids("hints")
     hints += [memory_id(part.partition(":")[0], "context_vector") for part in vector]
     named = [engine.catalogue.get(principal, id) for id in dict.fromkeys(hints)]
     more = [engine.catalogue.get(principal, id) for id in parameters.ids("glossaries")]
     chosen = engine.catalogue.parts(named, served) if hints else engine.catalogue.automatic(principal, served)
-    chosen = chosen + engine.catalogue.parts(more, served)
-    return list({memory.id: part for memory, part in chosen}.values())
+    glossaries = engine.catalogue.parts(more, served)
+    searched = {memory.id: part for memory, part in [*chosen, *glossaries]}
+    return list(searched.values()), [part for _, part in glossaries]
 
 
 @router.get("/translate/detect")

@@ -1,6 +1,6 @@
 """ModernMT's glossaries: terms in memories that a translation names as `glossaries`, as Weblate does.
 
-Terms are examples like all others here: they speak where the model comes to a like place, and force nothing.
+They are examples like all others, and terms: a translation that names their memory keeps them.
 """
 
 from __future__ import annotations

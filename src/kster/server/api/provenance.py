@@ -19,7 +19,8 @@ def words_of(
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
     differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory had to
-    say. homes: for each memory's directory, how to name it to clients.
+    say; `term` is the source of the term it was written for, if any. homes: for each memory's directory, how
+    to name it to clients.
     """
     words: list[dict[str, Any]] = []
     cursor = 0
@@ -42,6 +43,7 @@ def words_of(
                 "bandwidth": strongest.bandwidth,
                 "probability": _product(token.probability for token in group),
                 "base_probability": _product(token.base_probability for token in group),
+                "term": next((token.term for token in group if token.term is not None), None),
                 "tokens": [_token(token, homes) for token in group],
                 "segments": _segments(group, homes),
             }

@@ -12,6 +12,8 @@ from kster.memory import Match, Memory
 from kster.server.auth.access import Principal
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.server.work.term_guides import glossary_terms
+from kster.terms import Term
 from kster.text.codes import CodedText
 from kster.text.languages import match_rank
 
@@ -25,6 +27,7 @@ class Wish:
 
     markup: what reads texts that are marked up; None for plain ones. split_sentences: None for the server's
     way. memories: which for a model; None for those that serve automatically. matches: how many to name.
+    terms: to be kept, and glossaries: memories for a model whose segments are such terms.
     """
 
     markup: Callable[[str], HtmlText] | None = None
@@ -32,6 +35,8 @@ class Wish:
     matches: int = 0
     split_sentences: bool | None = None
     memories: Callable[[ServedModel], Sequence[Memory]] | None = None
+    terms: Sequence[Term] = ()
+    glossaries: Callable[[ServedModel], Sequence[Memory]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,9 @@ async def translate_texts(
         memories = [part for _, part in engine.catalogue.automatic(principal, served)]
     else:
         memories = wish.memories(served)
+    terms = list(wish.terms)
+    if wish.glossaries is not None:
+        terms += await asyncio.to_thread(glossary_terms, wish.glossaries(served))
     read = wish.markup
     documents = await asyncio.to_thread(lambda: [read(text) for text in texts]) if read else []
     units = [CodedText.of(unit.text) for document in documents for unit in document.units]
@@ -84,6 +92,7 @@ async def translate_texts(
         memories,
         n_best=1 if read else 1 + wish.alternatives,
         split_sentences=wish.split_sentences,
+        terms=terms,
     )
     found = await engine.matches(texts, memories, wish.matches)
     named = [

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kster.errors import KsterError
 from kster.memory import Memory
 from kster.server.api.context import Reader, TheEngine
+from kster.server.api.given_terms import GivenTerm
 from kster.server.api.provenance import mark_changes, plain_words, words_of
 from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, match_json
 from kster.server.auth.access import Principal
@@ -37,6 +38,7 @@ class TranslateRequest(BaseModel):
     compare: bool = Field(False, description="Also the base model's translation, with changes marked.")
     explain: bool = Field(False, description="For every word who decided it and which examples spoke.")
     alternatives: int = Field(0, ge=0, le=MAX_ALTERNATIVES)
+    terms: list[GivenTerm] = Field(default_factory=list, description="Kept in the translation, in any form.")
     matches: int = Field(0, ge=0, le=MAX_MATCHES, description="How many fuzzy matches to name, best first.")
 
 
@@ -56,7 +58,13 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
     method = (wanted.method or "kster") if used else "base"
     parts = [part for _, part in used]
     adapted = engine.translate(
-        served, texts, parts, method=method, n_best=1 + wanted.alternatives, explain=wanted.explain
+        served,
+        texts,
+        parts,
+        method=method,
+        n_best=1 + wanted.alternatives,
+        explain=wanted.explain,
+        terms=[given.term() for given in wanted.terms],
     )
     if wanted.compare and method != "base":
         results, base = await asyncio.gather(

@@ -23,6 +23,7 @@ from kster.server.work.compute_queue import ComputeQueue
 from kster.server.work.import_and_fit import JobRunners
 from kster.server.work.jobs import FINISHED, Job, Jobs
 from kster.server.work.served_model import ServedModel, Work
+from kster.terms import Term
 from kster.text.detection import Detector
 from kster.text.languages import match_rank
 from kster.translation import Method, Translation
@@ -101,17 +102,19 @@ class Engine:
         n_best: int = 1,
         explain: bool = False,
         split_sentences: bool | None = None,
+        terms: Sequence[Term] = (),
         patience: float = 1.0,
     ) -> list[Translation]:
         """Translate texts, together with whatever other clients ask for in these milliseconds.
 
-        split_sentences: None for the server's setting.
+        split_sentences: None for the server's setting. terms: to be kept.
         patience: how many times `timeout_seconds` it may take.
         """
         method = method or ("kster" if memories else "base")
         used = tuple(memories) if method != "base" else ()
         decoding = Decoding(beam=max(self.settings.beam, n_best), n_best=n_best, explain=explain)
-        work = Work(used, method, decoding)
+        guide = await asyncio.to_thread(served.terms.get, terms) if terms else None
+        work = Work(used, method, decoding, guide)
         self.metrics.characters.inc(sum(map(len, texts)))
         seconds = self.settings.timeout_seconds * patience
         try:

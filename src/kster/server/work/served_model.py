@@ -14,10 +14,12 @@ from kster.model import BaseModel
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.work.batching import Batcher
 from kster.server.work.compute_queue import ComputeQueue
+from kster.server.work.term_guides import TermGuides
 from kster.translation import Method, Translation, Translator
 from kster.translation.decoding import Decoding
 from kster.translation.result import Output
 from kster.translation.service import Round, Steps, Text
+from kster.translation.term_guide import TermGuide
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Work:
     memories: tuple[Memory, ...]
     method: Method
     decoding: Decoding
+    terms: TermGuide | None = None
 
     @property
     def memory(self) -> Memory | MemoryGroup | None:
@@ -54,6 +57,7 @@ class ServedModel:
         self.source: str = model.source_lang
         self.target: str = model.target_lang
         self.translator = Translator(model, split_sentences=settings.split_sentences)
+        self.terms = TermGuides(model)
         self._compute = compute
         self.splitter = ThreadPoolExecutor(1, thread_name_prefix=f"split {self.pair}")
         self.batcher: Batcher[Work, Output] = Batcher(
@@ -113,7 +117,9 @@ class ServedModel:
         memory = work.memory
         method: Method = "base" if memory is None else work.method
         with _explained(work), self._compute:
-            return self.translator.translate_pieces(pieces, work.decoding, memory=memory, method=method)
+            return self.translator.translate_pieces(
+                pieces, work.decoding, memory=memory, terms=work.terms, method=method
+            )
 
 
 @contextmanager
