@@ -84,15 +84,18 @@ class Progress(NamedTuple):
     """Whether the last token was the first one of a form."""
     inner: float = 0.0
     """What the form that is being written has cost since its first token: −log p of the others."""
+    unmet: int = 0
+    """How many terms are still to be met: the sum of what is left."""
 
     @property
-    def unmet(self) -> int:
-        """How many terms are still to be met."""
-        return sum(count for count, _ in self.left)
+    def outside(self) -> Progress:
+        """After a token that no form has there."""
+        return Progress(self.left, unmet=self.unmet)
 
 
 def start(requirements: Sequence[Requirement]) -> Progress:
-    return Progress(tuple((requirement.count, ROOT) for requirement in requirements))
+    left = tuple((requirement.count, ROOT) for requirement in requirements)
+    return Progress(left, unmet=sum(count for count, _ in left))
 
 
 def continuations(
@@ -134,7 +137,7 @@ def _after(requirements: Sequence[Requirement], progress: Progress, nodes: list[
         count = left[i][0]
         if count and not _grows(trie, progress.ended, i, node):
             left[i] = (count - 1, ROOT) if end == MET else (count, end)
-    return Progress(tuple(left), tuple(within), ended)
+    return Progress(tuple(left), tuple(within), ended, unmet=sum(count for count, _ in left))
 
 
 def _grows(trie: Trie, ended: Place | None, requirement: int, node: int) -> bool:

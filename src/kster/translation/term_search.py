@@ -172,21 +172,23 @@ class TermSearch:
             if score <= IMPOSSIBLE / 2:  # a beam that is not in use
                 continue
             progress, forms = sentence.progress[parent], sentence.continuations[parent]
-            outside = Progress(progress.left)
+            outside, room = progress.outside, self._beam
             due = sentence.due(outside)
-            for token, log_prob in zip(tokens[parent], log_probs[parent], strict=True):
+            best_first = sorted(zip(log_probs[parent], tokens[parent], strict=True), reverse=True)
+            for log_prob, token in best_first:
                 if log_prob == -inf or token == self._pad:
                     continue
                 total = score + log_prob
                 after = forms.get(token)
-                if after is None:
-                    way = _Way(total, parent, token, outside, total - due)
-                    joins = progress.ended is not None and not self._ends_word(token)
-                    (others if joins else ways).append(way)
-                    continue
-                if not after.begun:
-                    after = after._replace(inner=progress.inner - log_prob)
-                ways.append(_Way(total, parent, token, after, total - sentence.due(after)))
+                if after is not None:
+                    if not after.begun:
+                        after = after._replace(inner=progress.inner - log_prob)
+                    ways.append(_Way(total, parent, token, after, total - sentence.due(after)))
+                elif progress.ended is not None and not self._ends_word(token):
+                    others.append(_Way(total, parent, token, outside, total - due))
+                elif room or token == self._eos:  # more of one beam than there are beams cannot go on
+                    room -= token != self._eos
+                    ways.append(_Way(total, parent, token, outside, total - due))
         return ways or others  # a form may grow into another word only if nothing else can follow
 
     def _allot(

@@ -16,6 +16,7 @@ from kster.terms import Term, term
 from kster.translation.term_guide import TermGuide
 
 MOST_TERMS = 10_000  # of one request, its glossaries included
+MOST_WORDS = 5  # of a glossary's entry; longer ones are sentences, which examples teach better
 KEPT = 32  # lists of terms that are kept ready
 
 
@@ -45,7 +46,7 @@ class TermGuides:
 def glossary_terms(glossaries: Iterable[Memory]) -> list[Term]:
     """The segments of memories that are used as glossaries; the newest target of a source is preferred.
 
-    What cannot be a term, such as a text of many lines, is left out: it is an example still.
+    What is too long for a term is left out: it is an example still.
     """
     targets: dict[str, list[str]] = {}
     for memory in glossaries:
@@ -53,6 +54,8 @@ def glossary_terms(glossaries: Iterable[Memory]) -> list[Term]:
             targets.setdefault(segment.source, []).insert(0, segment.target)
     terms = []
     for source, accepted in targets.items():
+        if len(source.split()) > MOST_WORDS:
+            continue
         try:
             terms.append(term(source, accepted))
         except KsterError:
