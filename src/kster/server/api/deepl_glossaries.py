@@ -1,7 +1,7 @@
 """DeepL's glossaries: terms in a memory that a translation names as `glossary_id`.
 
-A glossary is a memory of one language pair, with its id. Its segments are examples like all others, and terms: a
-translation that names it keeps them.
+A glossary is a memory of one language pair, with its id. Its segments are examples like all others, and
+terms: a translation that names it keeps them.
 """
 
 from __future__ import annotations
