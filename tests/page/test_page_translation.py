@@ -126,19 +126,12 @@ def test_what_is_taught_shows_at_once_with_its_example_behind_every_word(
     expect(page.locator("#base .changed")).not_to_have_count(0)
     assert page.locator("#base").text_content() != NEW[1]
 
-    page.locator("#adapted .word", has_text="Vogel").hover()
+    page.locator("#adapted .word", has_text="Vogel").click()
     card = page.get_by_role("dialog", name="Where this word comes from")
-    expect(card).to_be_visible()
-    expect(card).to_contain_text("Mixing weight λ")
-    expect(card).to_contain_text("Bandwidth σ")
+    expect(card.get_by_role("heading", name="Taught by")).to_be_visible()
     expect(card.get_by_role("link").first).to_contain_text(NEW[1])
     expect(card.get_by_role("link").first).to_contain_text(NEW[0])
-    expect(card.get_by_role("link").first).to_contain_text("distance")
-    expect(card.get_by_role("link").first).to_contain_text("%")
-    page.mouse.move(5, 5)
-    expect(card).to_be_hidden()
-
-    page.locator("#adapted .word", has_text="Vogel").click()
+    expect(card.get_by_role("link").first).to_contain_text("Taught here")
     card.get_by_role("link").first.click()
     drawer = page.get_by_role("dialog", name="Taught here")
     expect(drawer.get_by_label("English")).to_have_value(NEW[0])
@@ -211,5 +204,46 @@ def test_no_memory_means_the_base_model(page: Page) -> None:
     write(page, ENGLISH[0])
     expect(page.locator("#adapted")).to_have_text(GERMAN[0])
     expect(page.locator("#adapted-origin")).to_contain_text("no memory chosen")
-    page.locator("#adapted .word").first.hover()
+    expect(page.locator("#in-use")).to_have_text("No memory in use: the base model alone translates.")
+    page.locator("#adapted .word").first.click()
     expect(page.locator("#inspector")).to_contain_text("The base model alone decided this.")
+
+
+def test_pointing_at_a_word_gives_a_hint_and_a_click_its_card_which_covers_no_button(page: Page) -> None:
+    write(page, ENGLISH[0])
+    word = page.locator("#adapted .word", has_text="Haus")
+    card = page.locator("#inspector")
+    word.hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("Click shows more.")
+    expect(card).to_be_hidden()
+    word.click()
+    expect(page.get_by_role("tooltip")).to_be_hidden()
+    expect(card.get_by_role("heading", name="Taught by")).to_be_visible()
+    expect(card.get_by_role("link").first).to_contain_text(GERMAN[0])
+    expect(card.get_by_text("Mixing weight λ")).to_be_hidden()  # what taught it comes first
+    card.get_by_text("Details").click()
+    for fact in ("Mixing weight λ", "Bandwidth σ", "distance"):
+        expect(card.get_by_text(fact).first).to_be_visible()
+    page.mouse.move(5, 5)
+    expect(card).to_be_visible()
+    page.get_by_role("button", name="Edit and teach").click()  # Playwright clicks only what nothing covers
+    expect(page.get_by_label("The translation as it should be")).to_be_focused()
+    expect(card).to_be_hidden()
+
+
+def test_the_page_says_which_memories_are_in_use_and_lets_another_be_chosen(
+    memory: int, page: Page, server: RunningServer
+) -> None:
+    in_use = page.locator("#in-use")
+    expect(in_use).to_have_text("In use: House style (3 examples)")
+    server.http.post(
+        f"/v1/memories/{memory}/segments", json={"source": NEW[0], "target": NEW[1], "pair": "en-de"}
+    )
+    page.get_by_role("link", name="Memories").click()
+    rows = page.get_by_role("dialog", name="Memories").get_by_role("listitem")
+    expect(rows.filter(has_text="House style").get_by_text("in use")).to_be_visible()
+    rows.filter(has_text="Taught here").get_by_role("button", name="Translate with it").click()
+    expect(in_use).to_have_text("In use: Taught here (1 example)")
+    expect(page.get_by_label("Memory", exact=True)).to_have_value(str(memory))
+    page.get_by_label("From", exact=True).select_option("de")
+    expect(in_use).to_have_text("Taught here has no examples for de → en yet.")

@@ -1,11 +1,12 @@
 // Picking languages and memory.
 
-import { byId, setOptions } from "./dom.js";
-import { count } from "./format.js";
+import { byId, element, setOptions } from "./dom.js";
+import { counted } from "./format.js";
 import {
   AUTOMATIC,
   NONE,
   emit,
+  memoriesInUse,
   memoryById,
   on,
   pairInfo,
@@ -47,6 +48,7 @@ export function chooseMemory(value) {
   state.memory = value === AUTOMATIC || value === NONE ? value : Number(value);
   remember("memory", value);
   memory.value = value;
+  showInUse();
   emit("chosen");
 }
 
@@ -72,25 +74,38 @@ function showMemories() {
   const wanted = remembered("memory") ?? AUTOMATIC;
   const known = wanted === AUTOMATIC || wanted === NONE || memoryById(wanted);
   const chosen = known ? wanted : AUTOMATIC;
-  const serving = state.memories.filter((each) => each.automatic && partOf(each, pairName()));
   setOptions(
     memory,
     [
-      [
-        AUTOMATIC,
-        serving.length ? `Automatic: ${serving.map((each) => each.name).join(", ")}` : "Automatic: none yet",
-      ],
-      ...state.memories.map((each) => [String(each.id), `${each.name} (${sizeFor(each)})`]),
-      [NONE, "No memory"],
+      [AUTOMATIC, "All automatic memories"],
+      ...state.memories.map((each) => [String(each.id), `Only ${each.name}`]),
+      [NONE, "None: the base model alone"],
     ],
     chosen,
   );
   state.memory = chosen === AUTOMATIC || chosen === NONE ? chosen : Number(chosen);
+  showInUse();
 }
 
-function sizeFor(each) {
-  const part = partOf(each, pairName());
-  return part ? count(part.segments) : `nothing for ${pairName()}`;
+/** Which memories the translation draws on, by name and size, with a way to each. */
+function showInUse() {
+  const some = memoriesInUse();
+  const chosen = memoryById(state.memory);
+  const without = {
+    [AUTOMATIC]: `No memory in use: none that is automatic has examples for ${pairInWords()}. Choose one above.`,
+    [NONE]: "No memory in use: the base model alone translates.",
+  };
+  byId("in-use").replaceChildren(
+    ...(some.length
+      ? ["In use: ", ...some.flatMap((each, at) => [at ? ", " : "", inUseLink(each)])]
+      : [without[state.memory] ?? `${chosen.name} has no examples for ${pairInWords()} yet.`]),
+  );
 }
 
+function inUseLink(each) {
+  const size = counted(partOf(each, pairName()).segments, "example");
+  return element("span", {}, element("a", { href: `#/memory/${each.id}` }, each.name), ` (${size})`);
+}
+
+const pairInWords = () => pairName().replace("-", " → ");
 const unique = (options) => [...new Map(options).entries()];

@@ -1,32 +1,64 @@
-// What the card about a word says: how much the memory had to say, and which examples spoke.
+// What the card about a word says: first which examples taught it, then the figures behind that.
 
 import { byId, element } from "./dom.js";
 import { figure, share } from "./format.js";
 
 const FAINT = 0.005; // an example that weighs less is not worth a line
+const TEACHERS = 3; // segments named first
 
 /** The first piece whose weight is about the word's: there the word was chosen. */
 export const decisivePiece = (word) =>
   word.tokens.findIndex((token) => token.mixing_weight > word.mixing_weight - 0.1);
 
-/** chosen: of the word's pieces; choose: called with another; close: ends it. */
-export function cardContent(word, chosen, choose, close) {
-  const token = word.tokens[chosen];
+export const closeButton = (close) =>
+  element("button", { type: "button", class: "button quiet close", "aria-label": "Close", click: close }, "✕");
+
+/** A few words on pointing at a word; key: what opens its card. */
+export function hintFor(word, key) {
+  if (word.tokens) return `${verdict(word)} ${key} shows more.`;
+  return `${word.changed ? "Changed by the memory. " : ""}${key} shows what taught it.`;
+}
+
+/** chosen: of the word's pieces; choose: called with another; close: ends it; detailed: unfold the figures. */
+export function cardContent(word, chosen, choose, close, detailed) {
+  const taught = word.segments.filter((segment) => segment.share > FAINT).slice(0, TEACHERS);
   const say = element("div", { class: "say", "aria-hidden": "true" }, element("span"));
-  say.firstChild.style.setProperty("--weight", token.mixing_weight);
+  say.firstChild.style.setProperty("--weight", word.mixing_weight);
   return [
+    element("header", {}, element("h2", {}, word.text), closeButton(close)),
+    say,
+    element("p", { class: "verdict" }, verdict(word)),
+    taught.length ? element("h3", {}, taught.length > 1 ? "Taught by these examples" : "Taught by") : "",
     element(
-      "header",
-      {},
-      element("h2", {}, word.text),
-      element(
-        "button",
-        { type: "button", class: "button quiet close", "aria-label": "Close", click: close },
-        "✕",
+      "ul",
+      { class: "examples taught" },
+      taught.map((segment) =>
+        exampleLine(segment, word.text, segment.share, "Share ", [segment.memory?.name ?? ""]),
       ),
     ),
-    say,
-    element("p", { class: "verdict" }, verdict(token)),
+    element(
+      "details",
+      { class: "behind", open: detailed },
+      element("summary", {}, "Details"),
+      ...details(word, word.tokens[chosen], chosen, choose),
+    ),
+  ];
+}
+
+function verdict({ tokens, mixing_weight: weight }) {
+  if (!tokens.some((token) => token.examples.length)) return "The base model alone decided this.";
+  if (weight > 0.66) return "The memory decided this.";
+  if (weight > 0.33) return "Memory and base model decided this together.";
+  return weight > 0.05
+    ? "Mostly the base model decided this."
+    : "The base model decided this; the memory had nothing fitting.";
+}
+
+/** Of one piece: what was mixed, and all examples that were looked at. */
+function details(word, token, chosen, choose) {
+  const looked = token.examples.filter((example, at) => at === 0 || example.weight > FAINT);
+  return [
+    word.tokens.length > 1 ? pieces(word, chosen, choose) : "",
     element(
       "dl",
       { class: "figures" },
@@ -35,26 +67,21 @@ export function cardContent(word, chosen, choose, close) {
       fact("Base p", share(token.base_probability)),
       fact("Adapted p", share(token.probability)),
     ),
-    word.tokens.length > 1 ? pieces(word, chosen, choose) : "",
-    element("h3", {}, token.examples.length ? "Examples it looked at" : "No examples were looked at"),
+    element("h3", {}, looked.length ? "Examples it looked at" : "No examples were looked at"),
     element(
       "ul",
       { class: "examples" },
-      token.examples
-        .filter((example, at) => at === 0 || example.weight > FAINT)
-        .map((example) => exampleLine(example, token, word.text)),
+      looked.map((example) =>
+        exampleLine(example, word.text, example.weight, "Kernel weight ", [
+          "said ",
+          element("b", {}, `“${plain(example.token)}”`),
+          example.token === token.token ? " as here" : "",
+          ` · distance ${figure(example.distance, 1)}`,
+          example.memory ? ` · ${example.memory.name}` : "",
+        ]),
+      ),
     ),
   ];
-}
-
-function verdict(token) {
-  if (!token.examples.length) return "The base model alone decided this.";
-  const weight = token.mixing_weight;
-  if (weight > 0.66) return "The memory decided this.";
-  if (weight > 0.33) return "Memory and base model decided this together.";
-  return weight > 0.05
-    ? "Mostly the base model decided this."
-    : "The base model decided this; the memory had nothing fitting.";
 }
 
 const fact = (name, value) => element("div", {}, element("dt", {}, name), element("dd", {}, value));
@@ -92,36 +119,28 @@ function pieces(word, chosen, choose) {
   );
 }
 
-function exampleLine(example, token, word) {
-  const { memory } = example;
+/** A segment with its weight (and what that is, for those who do not see it), and facts in a line of their own. */
+function exampleLine({ memory, segment, source, target }, word, value, meaning, facts) {
   const weight = element(
     "span",
     { class: "weight" },
-    element("span", { class: "unseen" }, "Kernel weight "),
-    share(example.weight),
+    element("span", { class: "unseen" }, meaning),
+    share(value),
   );
-  weight.style.setProperty("--weight", example.weight);
+  weight.style.setProperty("--weight", value);
   const content = [
     weight,
     element(
       "span",
       {},
-      element("span", { class: "target", lang: byId("adapted").lang }, marked(example.target, word)),
+      element("span", { class: "target", lang: byId("adapted").lang }, marked(target, word)),
       element("br"),
-      element("span", { class: "origin-text", lang: byId("source-text").lang }, example.source),
+      element("span", { class: "origin-text", lang: byId("source-text").lang }, source),
       element("br"),
-      element(
-        "span",
-        { class: "facts" },
-        "said ",
-        element("b", {}, `“${plain(example.token)}”`),
-        example.token === token.token ? " as here" : "",
-        ` · distance ${figure(example.distance, 1)}`,
-        memory ? ` · ${memory.name}` : "",
-      ),
+      element("span", { class: "facts" }, facts),
     ),
   ];
   if (!memory) return element("li", { class: "example" }, content);
-  const href = `#/memory/${memory.id}/${memory.pair}/${example.segment}`;
+  const href = `#/memory/${memory.id}/${memory.pair}/${segment}`;
   return element("li", {}, element("a", { class: "example", href }, content));
 }

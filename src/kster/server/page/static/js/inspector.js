@@ -1,106 +1,121 @@
-// The card about one word: when it opens and closes, and where. What it says is in inspector-card.js.
+// The card about one word, and the hint on pointing at one. What the card says is in inspector-card.js.
+//
+// The card lies over the base model's sheet, or below the translation where the screen is narrow (inspector.css):
+// it never covers the translation or its buttons.
 
-import { byId } from "./dom.js";
-import { cardContent, decisivePiece } from "./inspector-card.js";
+import { byId, element } from "./dom.js";
+import { cardContent, closeButton, decisivePiece, hintFor } from "./inspector-card.js";
 import { wordOf } from "./words.js";
 
 const card = byId("inspector");
-const SHOWN_AFTER = 120; // milliseconds of pointing
-const HIDDEN_AFTER = 280; // time enough to move from the word to the card
-const ENOUGH = 280; // pixels of height that are worth opening downwards for
-const HIGHEST = 560;
+const hint = byId("hint");
+const HINT_AFTER = 250; // milliseconds of pointing
 
-let anchor = null; // the word that is shown
-let pinned = false; // chosen with a click or Enter: stays when the pointer leaves
+let anchor = null; // the word whose card is open
 let timer;
 
-export function setUpInspector(place) {
+/** explain: for a word that came without its examples, a promise of the element that shows it with them. */
+export function setUpInspector(place, explain) {
   place.addEventListener("pointerover", (event) => {
     const word = event.target.closest(".word");
-    if (event.pointerType !== "mouse" || !word || pinned) return;
-    later(() => open(word), SHOWN_AFTER);
+    if (event.pointerType !== "mouse" || !word) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => showHint(word, "Click"), HINT_AFTER);
   });
-  place.addEventListener("pointerout", (event) => event.pointerType === "mouse" && hideLater());
-  card.addEventListener("pointerenter", () => clearTimeout(timer));
-  card.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && hideLater());
-
+  place.addEventListener("pointerout", hideHint);
+  place.addEventListener("focusin", (event) => {
+    if (event.target.matches(".word:focus-visible")) showHint(event.target, "Enter");
+  });
+  place.addEventListener("focusout", hideHint);
   place.addEventListener("click", (event) => {
     const word = event.target.closest(".word");
-    if (word) open(word, true);
+    if (word) open(word, explain);
   });
-  place.addEventListener("focusin", (event) => {
-    if (event.target.matches(".word:focus-visible")) open(event.target);
-  });
-  place.addEventListener("keydown", (event) => {
+  place.addEventListener("keydown", async (event) => {
     if ((event.key === "Enter" || event.key === " ") && event.target.matches(".word")) {
       event.preventDefault();
-      open(event.target, true);
-      (card.querySelector("a.example") ?? card.querySelector(".close")).focus();
+      await open(event.target, explain);
+      (card.querySelector("a.example") ?? card.querySelector(".close"))?.focus();
     }
   });
 
   card.addEventListener("keydown", stayInside);
   document.addEventListener("keydown", (event) => event.key === "Escape" && !card.hidden && closeAndReturn());
-  document.addEventListener("pointerdown", (event) => !inside(event.target) && closeInspector());
-  document.addEventListener("focusin", (event) => !inside(event.target) && closeInspector());
-  const follow = () => anchor && beside(anchor);
-  addEventListener("resize", follow); // phones send it, too, when scrolling takes the browser's bar away
-  addEventListener("scroll", follow, { passive: true });
+  // Not before a click is over: on a narrow screen closing moves what is below.
+  document.addEventListener("click", (event) => !isInside(event) && closeInspector());
+  document.addEventListener("focusin", (event) => {
+    if (!isInside(event) && event.target.matches(":focus-visible")) closeInspector();
+  });
+  addEventListener("scroll", hideHint, { passive: true });
 }
 
 export function closeInspector() {
-  clearTimeout(timer);
+  hideHint();
   anchor?.setAttribute("aria-expanded", "false");
   card.hidden = true;
   anchor = null;
-  pinned = false;
 }
 
 /** The word whose card holds this element. */
 export const wordBehind = (part) => (card.contains(part) ? anchor : null);
 
-function open(word, pin = false) {
-  clearTimeout(timer);
-  pinned = pin || (pinned && anchor === word);
-  if (anchor === word && !card.hidden) return;
-  anchor?.setAttribute("aria-expanded", "false");
+async function open(word, explain) {
+  closeInspector();
+  hold(word);
+  if (wordOf.get(word).tokens) showPiece(decisivePiece(wordOf.get(word)));
+  else {
+    showLine(word.textContent, "Looking up what taught this …");
+    try {
+      const explained = await explain(word);
+      if (anchor !== word) return; // closed, or another was asked for
+      hold(explained);
+      showPiece(decisivePiece(wordOf.get(explained)));
+    } catch (error) {
+      if (anchor === word) showLine(word.textContent, error.message);
+    }
+  }
+  card.scrollTop = 0;
+  card.scrollIntoView({ block: "nearest" });
+}
+
+function hold(word) {
   anchor = word;
   word.setAttribute("aria-expanded", "true");
   card.hidden = false;
-  card.scrollTop = 0;
-  showPiece(decisivePiece(wordOf.get(word)));
-  uncover(word);
 }
 
-function showPiece(at) {
-  card.replaceChildren(...cardContent(wordOf.get(anchor), at, choosePiece, closeAndReturn));
-  beside(anchor);
+function showLine(word, line) {
+  card.replaceChildren(
+    element("header", {}, element("h2", {}, word), closeButton(closeAndReturn)),
+    element("p", { class: "soft" }, line),
+  );
+}
+
+/** detailed: whether the figures below the examples are unfolded. */
+function showPiece(at, detailed = false) {
+  card.replaceChildren(...cardContent(wordOf.get(anchor), at, choosePiece, closeAndReturn, detailed));
 }
 
 function choosePiece(at) {
-  showPiece(at);
+  showPiece(at, true);
   card.querySelectorAll(".pieces button")[at].focus();
 }
 
-const later = (act, wait) => {
-  clearTimeout(timer);
-  timer = setTimeout(act, wait);
-};
-const hideLater = () =>
-  later(() => !pinned && !card.contains(document.activeElement) && closeInspector(), HIDDEN_AFTER);
-const inside = (target) => card.contains(target) || Boolean(target.closest?.(".word"));
+/** By its path: what was clicked may be gone from the card by now. */
+const isInside = (event) =>
+  event.composedPath().some((node) => node === card || node.classList?.contains("word"));
 
 function closeAndReturn() {
   const word = anchor;
   closeInspector();
   word?.focus();
-  closeInspector(); // coming back to the word does not open it again
+  hideHint();
 }
 
 /** Tab goes through the card and then back to its word. */
 function stayInside(event) {
   if (event.key !== "Tab") return;
-  const stops = [...card.querySelectorAll("a, button")];
+  const stops = [...card.querySelectorAll("a, button, summary")].filter((stop) => stop.checkVisibility());
   const edge = event.shiftKey ? stops[0] : stops.at(-1);
   if (document.activeElement === edge) {
     event.preventDefault();
@@ -108,24 +123,18 @@ function stayInside(event) {
   }
 }
 
-/** Below the word, or above where there is more room. Small screens have it at the bottom (inspector.css). */
-function beside(word) {
+/** key: what opens the card. */
+function showHint(word, key) {
   const [line] = word.getClientRects();
-  if (!line) return;
-  const gap = 8;
-  const below = innerHeight - line.bottom - 2 * gap;
-  const above = line.top - 2 * gap;
-  const fitsBelow = below >= Math.min(card.scrollHeight, ENOUGH) || below >= above;
-  const height = Math.min(card.scrollHeight + 2, fitsBelow ? below : above, HIGHEST);
-  const left = Math.min(Math.max(gap, line.left - 20), innerWidth - card.offsetWidth - gap);
-  card.style.setProperty("left", `${left}px`);
-  card.style.setProperty("top", `${fitsBelow ? line.bottom + gap : line.top - gap - height}px`);
-  card.style.setProperty("max-height", `${height}px`);
+  if (!line || anchor === word) return;
+  hint.textContent = hintFor(wordOf.get(word), key);
+  hint.hidden = false;
+  const left = Math.min(line.left, innerWidth - hint.offsetWidth - 8);
+  hint.style.setProperty("left", `${Math.max(8, left)}px`);
+  hint.style.setProperty("top", `${line.top - hint.offsetHeight - 4}px`);
 }
 
-/** Scrolls a word out from under the sheet of a small screen. */
-function uncover(word) {
-  const hidden = word.getBoundingClientRect().bottom + 16 - card.getBoundingClientRect().top;
-  const isSheet = card.offsetWidth === innerWidth;
-  if (isSheet && hidden > 0) scrollBy({ top: hidden });
+function hideHint() {
+  clearTimeout(timer);
+  hint.hidden = true;
 }

@@ -7,13 +7,14 @@ import { byId } from "./dom.js";
 import { setUpDrawer } from "./drawer.js";
 import { setUpInspector } from "./inspector.js";
 import { askForKey, setUpKey } from "./key.js";
+import { setUpLanguage } from "./language.js";
 import { loadMemories } from "./memories.js";
 import { hideBanner, showBanner } from "./notices.js";
 import { setUpSamples } from "./samples.js";
 import { emit, on, state } from "./state.js";
 import { setUpTeaching } from "./teach.js";
 import { setUpTheme } from "./theme.js";
-import { setUpTranslation } from "./translate.js";
+import { explainWord, setUpTranslation } from "./translate.js";
 import { moveWithArrows } from "./words.js";
 
 /** Learn what the server has and what we may do; ask for a key where one is wanted. */
@@ -52,9 +53,10 @@ setUpConnection();
 setUpKey(connect);
 setUpChoices();
 setUpTranslation();
+setUpLanguage();
 setUpTeaching();
 setUpSamples();
-setUpInspector(byId("adapted"));
+setUpInspector(byId("adapted"), explainWord);
 moveWithArrows(byId("adapted"));
 setUpDrawer();
 on("unauthorised", checkKey);

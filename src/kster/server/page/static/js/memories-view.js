@@ -1,11 +1,12 @@
 // All memories: sizes, fits, and making a new one.
 
 import { post } from "./api.js";
-import { element } from "./dom.js";
+import { chooseMemory } from "./choices.js";
+import { button, element } from "./dom.js";
 import { bytes, count, counted, figure } from "./format.js";
 import { loadMemories } from "./memories.js";
 import { attempt, notify } from "./notices.js";
-import { mayWrite, state } from "./state.js";
+import { mayWrite, memoriesInUse, state } from "./state.js";
 
 export async function memoriesView() {
   await loadMemories();
@@ -35,12 +36,20 @@ function summary(memory) {
       { class: "row" },
       element("a", { class: "memory-link", href: `#/memory/${memory.id}` }, memory.name),
       element("span", { class: "gap" }),
+      memoriesInUse().includes(memory)
+        ? element("span", { class: "badge fitted" }, "in use")
+        : button("Translate with it", () => use(memory), "quiet small"),
       memory.shared && element("span", { class: "badge" }, "for everybody"),
       element("span", { class: "badge" }, memory.automatic ? "automatic" : "on request"),
     ),
     memory.description && element("p", { class: "soft" }, memory.description),
     memory.pairs.length ? pairsTable(memory) : element("p", { class: "soft" }, "Empty"),
   );
+}
+
+function use(memory) {
+  chooseMemory(String(memory.id));
+  location.hash = "#/"; // back to the translation
 }
 
 export function pairsTable(memory) {

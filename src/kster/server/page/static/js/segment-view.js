@@ -3,6 +3,7 @@
 import { call, get } from "./api.js";
 import { button, element } from "./dom.js";
 import { day } from "./format.js";
+import { agreed, questionPlace } from "./language.js";
 import { examplesChanged } from "./memories.js";
 import { attempt, notify } from "./notices.js";
 import { removeSegment } from "./segments-panel.js";
@@ -23,10 +24,13 @@ export async function segmentView(id, pair, number) {
     segment.target,
   );
 
+  const question = questionPlace();
+
   const save = async (event) => {
     event.preventDefault();
     await attempt(async () => {
       const edited = { source: source.value.trim(), target: target.value.trim() };
+      if (!(await agreed(question, edited.target, info.target))) return;
       const saved = await call(
         "PUT",
         `/v1/memories/${id}/segments/${number}?pair=${encodeURIComponent(pair)}`,
@@ -62,6 +66,7 @@ export async function segmentView(id, pair, number) {
           element("div", {}, element("label", { for: "segment-source" }, info.source_name), source),
           element("div", {}, element("label", { for: "segment-target" }, info.target_name), target),
         ),
+        question,
         memory.writable
           ? element(
               "div",

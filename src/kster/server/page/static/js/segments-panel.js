@@ -3,6 +3,7 @@
 import { call, get, post } from "./api.js";
 import { button, debounced, element } from "./dom.js";
 import { counted } from "./format.js";
+import { agreed, questionPlace } from "./language.js";
 import { examplesChanged } from "./memories.js";
 import { attempt, notify } from "./notices.js";
 import { pairInfo } from "./state.js";
@@ -123,9 +124,11 @@ export function removeSegment(memory, pair, segment, then) {
 function addForm(memory, pair, from, into, then) {
   const source = element("textarea", { id: "add-source", rows: "2", required: true });
   const target = element("textarea", { id: "add-target", rows: "2", required: true });
+  const question = questionPlace();
   const add = async (event) => {
     event.preventDefault();
     await attempt(async () => {
+      if (!(await agreed(question, target.value, pairInfo(pair).target))) return;
       await post(`/v1/memories/${memory.id}/segments`, {
         source: source.value.trim(),
         target: target.value.trim(),
@@ -150,6 +153,7 @@ function addForm(memory, pair, from, into, then) {
         element("div", {}, element("label", { for: "add-source" }, from), source),
         element("div", {}, element("label", { for: "add-target" }, into), target),
       ),
+      question,
       element("div", {}, element("button", { class: "button strong" }, "Add")),
     ),
   );

@@ -3,10 +3,12 @@
 import { post } from "./api.js";
 import { chooseMemory } from "./choices.js";
 import { byId, setOptions } from "./dom.js";
+import { agreed } from "./language.js";
 import { notify } from "./notices.js";
 import { loadMemories } from "./memories.js";
+import { shown, shownText } from "./sheets.js";
 import { AUTOMATIC, mayWrite, memoryById, on, pairName, partOf, state } from "./state.js";
-import { shown, translate } from "./translate.js";
+import { translate } from "./translate.js";
 
 const NEW = "new";
 const NEW_NAME = "My examples";
@@ -14,6 +16,7 @@ const NEW_NAME = "My examples";
 const form = byId("teach");
 const text = byId("teach-text");
 const target = byId("teach-memory");
+const question = byId("teach-question");
 const read = byId("adapted");
 let editing = null; // the text whose translation is being edited
 
@@ -28,10 +31,12 @@ export function setUpTeaching() {
     if (event.key === "Escape") cancel();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
-  on("translated", (source) => {
-    if (editing !== null && editing === source) return; // the same text again: what is being written stays
+  text.addEventListener("input", dismissQuestion);
+  on("translated", (now) => {
+    if (editing !== null && editing === now?.text) return; // the same text again: what is being written stays
     endEditing();
-    byId("adapted-actions").hidden = source === null;
+    byId("adapted-actions").hidden = !now || now.empty;
+    byId("edit").hidden = !now?.complete;
   });
   on("ready", () => {
     byId("edit").disabled = !mayWrite();
@@ -48,14 +53,17 @@ function beginEditing() {
     preferred(able),
   );
   editing = shown.asked.text;
-  text.value = shown.translation.text;
+  text.value = shownText();
   read.hidden = true;
   form.hidden = false;
   byId("adapted-actions").hidden = true;
   text.focus();
 }
 
+const dismissQuestion = () => question.dispatchEvent(new Event("dismiss"));
+
 function endEditing() {
+  dismissQuestion();
   editing = null;
   form.hidden = true;
   read.hidden = false;
@@ -69,10 +77,16 @@ function cancel() {
 
 async function teach() {
   const pair = pairName();
-  const examples = examplesOf(shown.asked.text, shown.translation.text, text.value);
+  const examples = examplesOf(shown.asked.text, shownText(), text.value);
   const submit = form.querySelector("[type=submit]");
+  if (submit.disabled) return;
   submit.disabled = true;
   try {
+    const targets = examples.map((example) => example.target).join("\n");
+    if (!(await agreed(question, targets, state.target))) {
+      text.focus();
+      return;
+    }
     const id =
       target.value === NEW ? (await post("/v1/memories", { name: NEW_NAME })).id : Number(target.value);
     let segment = null;

@@ -1,30 +1,36 @@
-// Translating as you type.
+// Translating as you type; a long text part by part.
 
-import { Unreachable, post } from "./api.js";
+import { post } from "./api.js";
 import { canSwap, choose } from "./choices.js";
-import { byId, element } from "./dom.js";
+import { byId } from "./dom.js";
 import { count } from "./format.js";
-import { closeInspector } from "./inspector.js";
-import { showMatch } from "./match.js";
-import { notify, speak } from "./notices.js";
-import { AUTOMATIC, NONE, chosenMemories, emit, memoryById, on, state } from "./state.js";
-import { showBaseWords, showWords } from "./words.js";
+import { notify } from "./notices.js";
+import { partsOf } from "./parts.js";
+import {
+  inShort,
+  layOut,
+  showFailure,
+  showNothing,
+  showPart,
+  showProgress,
+  shown,
+  shownText,
+} from "./sheets.js";
+import { chosenMemories, keepText, keptText, on, state } from "./state.js";
+import { wordOf } from "./words.js";
 
 const WAIT = 250; // milliseconds without a key before the text is sent
 const source = byId("source-text");
-const adapted = byId("adapted");
-const base = byId("base");
 const results = byId("results");
-
-/** The translation that is shown: {asked, answer}. */
-export let shown = null;
 
 let latest = 0; // number of the newest request; answers to others are dropped
 let waiting = null; // the newest request that was not sent yet
 let busy = false;
+let stopped = false; // the rest of a long text is not wanted now
 let pause; // runs while a text is being written
 
 export function setUpTranslation() {
+  if (!source.value) source.value = keptText();
   source.addEventListener("input", () => {
     latest += 1; // whatever is on its way is for another text
     showCount();
@@ -34,8 +40,10 @@ export function setUpTranslation() {
   byId("clear").addEventListener("click", () => setText(""));
   byId("swap").addEventListener("click", swap);
   byId("copy").addEventListener("click", copy);
+  byId("stop").addEventListener("click", stop);
+  byId("go-on").addEventListener("click", () => translate());
   on("chosen", () => translate());
-  on("examples", () => translate());
+  on("examples", () => translate({ afresh: true }));
   on("back", () => translate());
   on("ready", () => {
     showCount();
@@ -50,12 +58,13 @@ export function setText(text) {
   translate();
 }
 
-/** learned: shows that something was just taught. */
-export function translate({ learned = false } = {}) {
+/** learned: shows that something was just taught; afresh: a memory has changed, so nothing is kept of before. */
+export function translate({ learned = false, afresh = learned } = {}) {
   if (state.source === null) return; // "ready" will ask
   clearTimeout(pause); // whatever asked for this, the text as it is now need not be sent again
   latest += 1;
   waiting = null;
+  stopped = false;
   const text = source.value;
   const limit = state.status.limits.characters;
   if (!text.trim()) showNothing();
@@ -66,14 +75,8 @@ export function translate({ learned = false } = {}) {
       ),
     );
   else {
-    waiting = {
-      serial: latest,
-      learned,
-      text,
-      source: state.source,
-      target: state.target,
-      memories: chosenMemories(),
-    };
+    const { source, target } = state;
+    waiting = { serial: latest, learned, afresh, text, source, target, memories: chosenMemories() };
     work();
   }
 }
@@ -86,74 +89,81 @@ async function work() {
   while (waiting) {
     const asked = waiting;
     waiting = null;
-    try {
-      const { serial, learned, ...request } = asked;
-      const answer = await post("/v1/translate", { ...request, compare: true, explain: true, matches: 1 });
-      if (serial === latest) show(asked, answer);
-    } catch (error) {
-      if (asked.serial === latest) showFailure(error);
-    }
+    const parts = partsOf(asked.text);
+    if (parts.length > 1) await workThrough(asked, parts);
+    else await workOut(asked, parts[0]);
   }
   busy = false;
   results.setAttribute("aria-busy", "false");
 }
 
-// Showing -------------------------------------------------------------------------------------------
-
-function show(asked, answer) {
-  const [translation] = answer.translations;
-  shown = { asked, answer, translation };
-  closeInspector();
-  showWords(adapted, translation);
-  showBaseWords(base, translation.base);
-  showMatch(byId("match"), translation.matches);
-  adapted.classList.toggle("learned", asked.learned);
-  byId("adapted-origin").textContent = originOf(answer);
-  byId("base-origin").textContent = "without any memory";
-  byId("legend").hidden = answer.method === "base";
-  const changes = translation.words.filter((word) => word.changed).length;
-  speak(
-    `${translation.text} ${changes ? `${count(changes)} words changed by the memory.` : "Nothing changed by the memory."}`,
-  );
-  emit("translated", asked.text);
+/** A short text: what was shown before stays until the answer is there. */
+async function workOut(asked, part) {
+  try {
+    const answer = await ask(asked, part, true, 1);
+    if (asked.serial !== latest) return;
+    layOut(asked, [{ ...part, answer }]);
+    showProgress();
+  } catch (error) {
+    if (asked.serial === latest) showFailure(error);
+  }
 }
 
-const SMOOTHERS = { memory: "fitted", model: "with the model’s fit", default: "not fitted" };
-
-function originOf(answer) {
-  if (answer.method !== "base")
-    return `${answer.memories.map((memory) => memory.name).join(", ")} · ${SMOOTHERS[answer.smoother] ?? ""}`;
-  if (state.memory === NONE) return "no memory chosen: the same as the base model";
-  const name = state.memory === AUTOMATIC ? "no memory" : memoryById(state.memory)?.name;
-  return `${name} ${state.memory === AUTOMATIC ? "has" : "has no"} examples for this pair yet`;
+/** A long text: each part is shown when it is there, without the examples behind its words (see explainWord). */
+async function workThrough(asked, parts) {
+  const before = answersKept(asked);
+  for (const part of parts) part.answer = before.get(part.text);
+  layOut(asked, parts);
+  for (const part of parts) {
+    showProgress();
+    if (part.answer) continue;
+    try {
+      const answer = await ask(asked, part, false);
+      if (shown?.parts === parts) showPart(part, answer); // kept, even if the text is being changed
+      if (asked.serial !== latest) return;
+    } catch (error) {
+      if (asked.serial === latest) showProgress(inShort(error));
+      return;
+    }
+    if (stopped) break;
+  }
+  showProgress(stopped ? "Stopped." : null);
 }
 
-function showNothing() {
-  forget();
-  adapted.replaceChildren(
-    element("span", { class: "hint" }, "The adapted translation appears here as you write."),
-  );
-  base.replaceChildren(element("span", { class: "hint" }, "What the model says by itself."));
+function stop() {
+  stopped = true;
+  showProgress("Stopped.");
 }
 
-function showFailure(error) {
-  forget();
-  const text = error instanceof Unreachable ? "No translation: the server does not answer." : error.message;
-  adapted.replaceChildren(element("p", { class: "failure", role: "alert" }, text));
-  base.replaceChildren();
+/** Answers for parts of the text that was shown before: they are good for this one, too, unless more has changed. */
+function answersKept(asked) {
+  const { source, target, memories } = asked;
+  const request = JSON.stringify({ source, target, memories });
+  const same =
+    shown && !asked.afresh && request === JSON.stringify(shown.asked, ["source", "target", "memories"]);
+  return new Map(same ? shown.parts.map((part) => [part.text, part.answer]) : []);
 }
 
-function forget() {
-  shown = null;
-  closeInspector();
-  showMatch(byId("match"));
-  byId("legend").hidden = true;
-  byId("adapted-origin").textContent = "";
-  byId("base-origin").textContent = "";
-  emit("translated", null);
+const ask = ({ source, target, memories }, { text }, explain, matches = 0) =>
+  post("/v1/translate", { text, source, target, memories, compare: true, explain, matches });
+
+/** Asks for the examples behind a part of a long text; the element that shows the same word then. */
+export async function explainWord(word) {
+  const { asked, parts } = shown;
+  const part = parts.find((each) => each.adapted.contains(word));
+  const { start } = wordOf.get(word);
+  const focused = document.activeElement === word;
+  const answer = await ask(asked, part, true);
+  if (!word.isConnected) return word; // another text is shown by now
+  showPart(part, answer);
+  const words = [...part.adapted.querySelectorAll(".word")];
+  const again = words.find((each) => wordOf.get(each).end > start) ?? words[0];
+  if (focused) again.focus();
+  return again;
 }
 
 function showCount() {
+  keepText(source.value);
   const limit = state.status?.limits.characters;
   const length = source.value.length;
   byId("clear").hidden = length === 0;
@@ -162,18 +172,16 @@ function showCount() {
   byId("source-count").classList.toggle("over", limit !== undefined && length > limit);
 }
 
-// Doing ---------------------------------------------------------------------------------------------
-
 function swap() {
   if (!canSwap()) return;
-  if (shown) source.value = shown.translation.text;
+  if (shown) source.value = shownText();
   showCount();
   choose(state.target, state.source);
 }
 
 async function copy() {
   try {
-    await navigator.clipboard.writeText(shown.translation.text);
+    await navigator.clipboard.writeText(shownText());
     notify("Copied.");
   } catch {
     notify("The browser did not allow copying.");

@@ -5,7 +5,7 @@ import { percent } from "./format.js";
 
 /** The adapted translation: words that can be pointed at and reached with the arrow keys. */
 export function showWords(place, translation) {
-  const made = fill(place, translation, (word) => {
+  fill(place, translation, (word) => {
     const span = element(
       "span",
       {
@@ -13,27 +13,27 @@ export function showWords(place, translation) {
         role: "button",
         tabindex: "-1",
         "aria-expanded": "false",
-        "aria-label": `${word.text}${word.changed ? ", changed" : ""}, memory ${percent(word.mixing_weight)}`,
+        "aria-label": `${word.text}${word.changed ? ", changed" : ""}${memoryShare(word)}`,
       },
       word.text,
     );
-    span.style.setProperty("--weight", word.mixing_weight.toFixed(3));
+    span.style.setProperty("--weight", (word.mixing_weight ?? 0).toFixed(3));
     return span;
   });
-  if (made.length) made[0].tabIndex = 0;
-  return made;
 }
+
+/** Words of a long text come without it. */
+const memoryShare = ({ mixing_weight: weight }) => (weight === undefined ? "" : `, memory ${percent(weight)}`);
 
 /** The base model's: what the memory changed is struck out. */
 export function showBaseWords(place, translation) {
-  return fill(place, translation, (word) =>
+  fill(place, translation, (word) =>
     element(word.changed ? "del" : "span", { class: word.changed ? "changed" : null }, word.text),
   );
 }
 
 /** Between the words stays what the text has there: spaces, line breaks. */
 function fill(place, { text, words }, make) {
-  const made = [];
   const parts = [];
   let cursor = 0;
   for (const word of words) {
@@ -41,13 +41,11 @@ function fill(place, { text, words }, make) {
     if (word.start === null) continue;
     parts.push(text.slice(cursor, word.start));
     const span = make(word);
-    made.push(span);
     parts.push(span);
     wordOf.set(span, word);
     cursor = word.end;
   }
   place.replaceChildren(...parts, text.slice(cursor));
-  return made;
 }
 
 /** The word that an element shows. */
