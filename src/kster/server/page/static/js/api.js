@@ -51,7 +51,7 @@ export async function send(method, path, body) {
 /** The error for an answer that is one. */
 export function refusal(status, answer) {
   if (status === 401 || status === 403) emit("unauthorised");
-  const said = answer.error ?? `the server answered with status ${status}`;
+  const said = answer.error ?? answer.message ?? `the server answered with status ${status}`;
   const id = answer.request_id ? ` (request ${answer.request_id})` : "";
   return new Refused(status, sentence(said) + id);
 }

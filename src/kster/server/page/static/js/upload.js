@@ -3,7 +3,7 @@
 import { Unreachable, keyHeaders, refusal } from "./api.js";
 import { emit } from "./state.js";
 
-/** The import job. progress: called with the share that has been sent. */
+/** What the server answers. progress: called with the share that has been sent. */
 export function upload(path, file, fields, progress) {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
