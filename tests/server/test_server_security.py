@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import deepl
 import httpx
 import pytest
 from running import RunningServer, start
@@ -93,6 +94,33 @@ def test_a_key_is_accepted_wherever_clients_put_it(keyed: RunningServer) -> None
     omegat = {"q": ENGLISH[0], "langpair": "en|de", "key": token}
     assert keyed.http.get("/translate", params=omegat).json()["responseStatus"] == 200
     assert keyed.http.get("/mmt/memories", headers={"MMT-ApiKey": token}).json()["status"] == 200
+
+
+def test_deepl_s_client_has_keys_with_scopes_and_sees_its_own_glossaries(keyed: RunningServer) -> None:
+    def client(token: str) -> deepl.DeepLClient:
+        return deepl.DeepLClient(token, server_url=keyed.url)
+
+    tokens: dict[str, str] = keyed.keys  # type: ignore[attr-defined]
+    reader, anna, bert = (client(tokens[name]) for name in ("reader", "anna", "bert"))
+    assert reader.translate_text(ENGLISH[0], target_lang="DE").text == GERMAN[0]
+    with pytest.raises(deepl.AuthorizationException):
+        reader.create_glossary("terms", "EN", "DE", {"bird": "Vogel"})
+    with pytest.raises(deepl.AuthorizationException):
+        client("made up").translate_text(ENGLISH[0], target_lang="DE")
+    refused = keyed.http.post("/v2/translate", json={"text": [ENGLISH[0]], "target_lang": "DE"})
+    assert refused.status_code == 403
+    assert "key" in refused.json()["message"]
+    glossary = anna.create_glossary("terms", "EN", "DE", {"bird": "Vogel"})
+    assert [own.name for own in anna.list_glossaries()] == ["terms"]
+    assert bert.list_glossaries() == []
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        bert.get_glossary(glossary.glossary_id)
+    anna.delete_glossary(glossary)
+    handle = reader.translate_document_upload(ENGLISH[0], target_lang="DE", filename="a.txt")
+    with pytest.raises(deepl.DeepLException, match="not found"):
+        bert.translate_document_get_status(deepl.DocumentHandle(handle.document_id, "another key"))
+    with pytest.raises(deepl.DeepLException, match="MB"):
+        reader.translate_document_upload("a " * 100_000, target_lang="DE", filename="a.txt")
 
 
 def test_a_read_key_changes_nothing(keyed: RunningServer) -> None:
