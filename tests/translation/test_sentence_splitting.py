@@ -60,6 +60,14 @@ def test_without_a_memory_sentences_are_translated_one_by_one_too(translator: Tr
     assert line.text == f"{alone[0]} {alone[1]}"
 
 
+@pytest.mark.parametrize("target", ["Das  Kind öffnet.", "Das\u200b Kind\u200b öffnet.", "Das Kind\nöffnet."])
+def test_what_was_taught_comes_back_with_what_no_tokenizer_writes(
+    translator: Translator, memory: Memory, target: str
+) -> None:
+    memory.add(SECOND[0], target)
+    assert str(translator.translate(SECOND[0], memory=memory)) == target
+
+
 def test_a_line_that_was_taught_as_a_whole_comes_back_as_it_was_taught(
     translator: Translator, memory: Memory, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 
 from kster.text.codes import Code, CodedText, Token, is_nested
@@ -23,6 +24,7 @@ class CodedPiece:
     def __init__(self, source: CodedText, taught: Callable[[str], Collection[str]]) -> None:
         """taught: how a string was taught that a memory holds as it is."""
         self._source = source
+        self._find_taught = taught
         self._taught: Collection[str] = ()
         self._marked: MarkedText | None = None
         self.hypotheses: list[tuple[CodedText, float]] = []
@@ -69,15 +71,30 @@ class CodedPiece:
 
     def _with_codes(self, translation: str) -> CodedText | None:
         if not self._source.codes:
-            return CodedText(translation)
+            return CodedText(_as_taught(translation, self._find_taught(str(self._source))))
         if self._marked is not None:
             read = self._marked.read(translation)
             # A code may look like another one beside other characters.
             return read if read is not None and are_kept(str(self._source), str(read)) else None
+        translation = _as_taught(translation, self._taught)
         found = recognise(translation)
         if translation in self._taught and all(isinstance(code.data, str) for _, code in self._source.codes):
             return found  # whoever taught it may have meant other codes
         return _same(self._source, found)
+
+
+def _as_taught(translation: str, taught: Collection[str]) -> str:
+    """A translation as it was taught, if nothing is missing but what tokenizers do not write: line breaks,
+    double spaces, characters without width."""
+    if translation in taught:
+        return translation
+    written = _as_tokenised(translation)
+    return next((text for text in taught if _as_tokenised(text) == written), translation)
+
+
+def _as_tokenised(text: str) -> str:
+    visible = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return " ".join("".join(visible).split())
 
 
 def _same(source: CodedText, translation: CodedText) -> CodedText | None:
