@@ -17,9 +17,9 @@ PAGES = [  # results are records: their commands need the corpora that they were
     *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
     *(page for page in sorted(ROOT.glob("docs/**/*.md")) if "results" not in page.parts),
 ]
-SLOW = {  # two fit a memory of 740 segments, one imports it into a server
-    *("docs/tutorial.md", "docs/how-to/fit-and-evaluate.md"),
-    "docs/server.md",
+SLOW = {
+    *("docs/tutorial.md", "docs/how-to/fit-and-evaluate.md"),  # fit a memory of 740 segments
+    *("docs/server.md", "docs/how-to/deepl.md"),  # servers, which the README starts as well
 }
 
 

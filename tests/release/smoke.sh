@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
-python=.venv/bin/python
+python=${PYTHON:-.venv/bin/python}
 
 "$python" -m pip install --quiet --disable-pip-version-check build 2>/dev/null
 "$python" -m build --outdir "$place/dist" . >"$place/build.log" 2>&1 || { cat "$place/build.log"; exit 1; }
