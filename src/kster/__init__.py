@@ -10,7 +10,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from kster.errors import KsterError
+from kster.errors import (
+    DamagedMemory,
+    DiskFull,
+    FormatError,
+    KsterError,
+    MemoryBusy,
+    MemoryStoreError,
+    ModelError,
+    SettingsError,
+)
 from kster.version import __version__
 
 if TYPE_CHECKING:
@@ -35,13 +44,20 @@ _HOMES = {
 
 __all__ = [
     "BaseModel",
+    "DamagedMemory",
+    "DiskFull",
     "FitSettings",
+    "FormatError",
     "KsterError",
     "Match",
     "Memory",
+    "MemoryBusy",
     "MemoryGroup",
+    "MemoryStoreError",
+    "ModelError",
     "Pair",
     "Segment",
+    "SettingsError",
     "Smoother",
     "Translation",
     "Translator",

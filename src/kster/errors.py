@@ -1,4 +1,4 @@
-"""The one kind of error meant for people."""
+"""Errors meant for people: one family, a few kinds of which are worth catching by themselves."""
 
 
 class KsterError(Exception):
@@ -10,5 +10,29 @@ class KsterError(Exception):
     """
 
 
-class DamagedMemory(KsterError):
+class FormatError(KsterError):
+    """A file of pairs or terms, or a document, that cannot be read or written as what it should be."""
+
+
+class ModelError(KsterError):
+    """A base model that is missing, damaged, of an unknown kind, or not for these languages."""
+
+
+class SettingsError(KsterError):
+    """A setting that does not exist, or has a value that is not accepted."""
+
+
+class MemoryStoreError(KsterError):
+    """A memory that is not there, belongs to another model, or whose files cannot be read or written."""
+
+
+class DamagedMemory(MemoryStoreError):
     """A memory whose files are missing, cut or altered: others can still be used without it."""
+
+
+class MemoryBusy(MemoryStoreError):
+    """Another writer held a memory for longer than `lock_timeout`; nothing was changed, so try again."""
+
+
+class DiskFull(MemoryStoreError):
+    """There is no room left for a memory's files; what was there before is unharmed."""

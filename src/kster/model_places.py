@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kster.errors import KsterError
+from kster.errors import ModelError
 
 HOME_VARIABLE = "KSTER_MODEL_HOME"
 CHECKSUMS = "checksums.txt"  # in a model's directory, as `sha256sum` writes it
@@ -42,7 +42,7 @@ def require_model(name: str | Path) -> Path:
     found = find_model(name)
     if found is None or not _is_model(found):
         looked = ", ".join(map(str, places()))
-        raise KsterError(f"{name}: not a model directory, and no model of that name in {looked}")
+        raise ModelError(f"{name}: not a model directory, and no model of that name in {looked}")
     return found
 
 
@@ -66,14 +66,14 @@ def verify_model(directory: Path) -> list[str]:
     try:
         lines = listing.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        raise KsterError(
+        raise ModelError(
             f"{directory}: has no {CHECKSUMS} to verify it by; `sha256sum` in a copy that you trust makes one"
         ) from None
     problems = []
     for number, line in enumerate(lines, 1):
         wanted, _, name = line.partition("  ")
         if len(wanted) != 64 or not name:
-            raise KsterError(f"{listing}, line {number}: accepted: a SHA-256 sum, two spaces, a file's name")
+            raise ModelError(f"{listing}, line {number}: accepted: a SHA-256 sum, two spaces, a file's name")
         path = directory / name
         if not path.is_file():
             problems.append(f"{path}: missing")

@@ -126,7 +126,7 @@ def test_fine_tuning_lowers_the_loss_of_its_domain(config: Any, corpus: Path, tm
 
 
 def test_an_unknown_device_is_refused(config: Any, tmp_path: Path) -> None:
-    with pytest.raises(KsterError, match="device: 'gpu' is no device; accepted: auto, cpu, cuda"):
+    with pytest.raises(KsterError, match="device: 'gpu' is not a device; accepted: auto, cpu, cuda"):
         train(config(device="gpu"))
     assert not (tmp_path / "run").exists()
 

@@ -1,4 +1,4 @@
-"""Files that are no text at all, told by how they begin."""
+"""Files that are not text, recognised by how they begin."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def is_document(path: Path) -> bool:
 
 
 def require_document(document: Path, output: Path | None) -> Path:
-    """Where to write, before a model is loaded for nothing."""
+    """Where to write; checked before a model is loaded in vain."""
     from kster.documents.kinds import SUFFIXES
 
     if not document.is_file():

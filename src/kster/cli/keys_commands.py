@@ -77,7 +77,7 @@ def _keys(data: Path | None, *, create: bool = False) -> Keys:
     directory = read_settings(None, {"data": data}).data
     if not create and not (directory / FILE).exists():
         raise KsterError(
-            f"{directory}: no server's data directory, so there are no keys in it; "
+            f"{directory}: not a server's data directory, so there are no keys in it; "
             f"`kster keys add NAME --data {directory}` makes both"
         )
     return Keys(ServerDatabase(directory))

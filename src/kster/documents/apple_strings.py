@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kster.documents.document import Counter, Places, Text, TextDocument, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _ENTRY = re.compile(
@@ -27,7 +27,7 @@ def open_strings(data: bytes, source: str, target: str) -> TextDocument:
         entry = _ENTRY.match(file.text, at)
         if entry is None:
             line = file.text.count("\n", 0, at) + 1
-            raise KsterError(f'line {line} or below it: not an entry such as "key" = "value";')
+            raise FormatError(f'line {line} or below it: not an entry such as "key" = "value";')
         if entry["end"] is not None:
             break
         counter.add()

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import AnyStr, Generic, Literal, Protocol
 
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.text.characters import printable
 from kster.text.codes import Code, Token
 from kster.text.recognition import recognise
@@ -255,7 +255,7 @@ def with_hard_spaces(source: Text, translation: Text) -> tuple[Token, ...]:
 
 def require_size(characters: int, most: int = MOST_CHARACTERS) -> None:
     if characters > most:
-        raise KsterError(f"{characters:,} characters of text; at most {most:,} are accepted")
+        raise FormatError(f"{characters:,} characters of text; at most {most:,} are accepted")
 
 
 class Counter:
@@ -269,6 +269,6 @@ class Counter:
         self._count += 1
         where = f"line {line}: " if line else ""
         if self._count > MOST_ELEMENTS:
-            raise KsterError(f"{where}more than {MOST_ELEMENTS:,} {self._what}")
+            raise FormatError(f"{where}more than {MOST_ELEMENTS:,} {self._what}")
         if depth > DEEPEST:
-            raise KsterError(f"{where}more than {DEEPEST} {self._what} in another")
+            raise FormatError(f"{where}more than {DEEPEST} {self._what} in another")

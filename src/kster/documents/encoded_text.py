@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.encoding import BYTE_ORDER_MARKS, detect_encoding
 
 HEAD = 65_536  # bytes, by which an encoding is told
@@ -21,7 +21,7 @@ class EncodedText:
             self.text = data[len(self._mark) :].decode(self._codec)
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
-            raise KsterError(
+            raise FormatError(
                 f"line {line}: not {self._codec} text ({error.reason}); save it as UTF-8"
             ) from None
         mostly_windows = 2 * self.text.count("\r\n") > self.text.count("\n")

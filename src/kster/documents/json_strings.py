@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kster.documents.document import Counter, Places, Text, TextDocument, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.text.codes import Code, Token
 from kster.text.languages import match_rank
 
@@ -72,9 +72,9 @@ def _strings(text: str) -> Iterator[_String]:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        raise KsterError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
+        raise FormatError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
     except RecursionError:
-        raise KsterError("not valid JSON: it nests too deeply") from None
+        raise FormatError("not valid JSON: it nests too deeply") from None
     counter = Counter("values")
     # For all that is open the name or number of the next value; None where a name comes first.
     around: list[str | int | None] = []

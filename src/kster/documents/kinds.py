@@ -19,7 +19,7 @@ from kster.documents.subtitles import open_subtitles
 from kster.documents.word import WordDocument
 from kster.documents.xcstrings import StringCatalogue
 from kster.documents.xliff_tmx import TmxDocument, XliffDocument
-from kster.errors import KsterError
+from kster.errors import FormatError, KsterError
 
 _OPENERS: dict[str, Callable[[bytes, str, str], Document]] = {
     ".txt": open_text,
@@ -59,11 +59,11 @@ def open_document(name: str, data: bytes, source: str, target: str) -> Document:
     """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix not in _OPENERS:
-        raise KsterError(f"{name}: this kind of file is not supported; accepted: {', '.join(SUFFIXES)}")
+        raise FormatError(f"{name}: this kind of file is not supported; accepted: {', '.join(SUFFIXES)}")
     try:
         return _OPENERS[suffix](data, source, target)
     except KsterError as error:
-        raise KsterError(f"{name}: {error}; nothing was translated") from error
+        raise FormatError(f"{name}: {error}; nothing was translated") from error
 
 
 def _xml_kind(data: bytes) -> Callable[[bytes, str, str], Document]:

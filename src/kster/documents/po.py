@@ -13,7 +13,7 @@ from itertools import accumulate
 from kster.documents.document import Places, Text, TextDocument, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
 from kster.documents.plain_text import paragraph_places
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.po_grammar import (
     Entry,
     declared_charset,
@@ -45,14 +45,14 @@ class _Catalogue(TextDocument):
         for entry in all_entries:
             if entry.problem is not None:
                 said = entry.problem.startswith("line ")
-                raise KsterError(entry.problem if said else f"line {entry.line}: {entry.problem}")
+                raise FormatError(entry.problem if said else f"line {entry.line}: {entry.problem}")
         header = next((entry for entry in all_entries[:1] if entry.is_header), None)
         self._says = header.text("msgstr") if header else ""
         says = header_fields(self._says)
         self.declared_source = says.get("X-Source-Language") or None
         for wanted, name in ((source, "X-Source-Language"), (target, "Language")):
             if not may_be(wanted, says.get(name)):
-                raise KsterError(f"wanted {wanted}, but its header says {name}: {says[name]}")
+                raise FormatError(f"wanted {wanted}, but its header says {name}: {says[name]}")
         rule = says.get("Plural-Forms", "")
         self._lacks_rule = not plural_forms(rule)[0] and any(
             "msgid_plural" in entry.fields for entry in all_entries

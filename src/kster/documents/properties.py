@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kster.documents.document import Counter, Places, Text, TextDocument, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError, KsterError
 
 _LINE = re.compile(
     r"[ \t\f]*(?:[#!][^\r\n]*|(?P<key>(?:[^\s\\=:]|\\.)+)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+|(?=[\r\n]|\Z))"
@@ -37,7 +37,7 @@ def open_properties(data: bytes, source: str, target: str) -> TextDocument:
         line = _LINE.match(file.text, at)
         if line is None or line.end() == at:
             number = file.text.count("\n", 0, at) + 1
-            raise KsterError(f"line {number}: not a property such as key = value")
+            raise FormatError(f"line {number}: not a property such as key = value")
         counter.add()
         value = _ESCAPE.sub(_meant, _CONTINUED.sub("", line["value"] or "")).rstrip()
         if is_prose(value):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kster.documents.document import Counter, Half, Places, Text, TextDocument, coded, has_prose, require_size
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError
 
 NARROWEST = 42  # characters: what a line of a subtitle may always have
 _BLOCK = re.compile(r"[^\r\n]+(?:\r?\n[^\r\n]+)*")
@@ -34,7 +34,7 @@ def open_subtitles(data: bytes, source: str, target: str) -> TextDocument:
         for start, end in _texts(file.text, block.start() + times.end(), block.end()):
             _add(places, start, end, block[0][times.start() : times.end()].strip(), file.line_end)
     if not found and file.text.strip():
-        raise KsterError("no times of subtitles (00:00:01,000 --> 00:00:02,000) in this file")
+        raise FormatError("no times of subtitles (00:00:01,000 --> 00:00:02,000) in this file")
     return TextDocument(file, places)
 
 

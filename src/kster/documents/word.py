@@ -10,7 +10,7 @@ from xml.parsers import expat
 from kster.documents.document import Counter, Text, Unit, plain, require_size
 from kster.documents.word_paragraphs import Paragraph
 from kster.documents.xml_places import Element, XmlText
-from kster.errors import KsterError
+from kster.errors import FormatError
 
 MOST_UNPACKED = 400_000_000  # bytes of all files in a .docx, of which pictures are most
 MOST_FILES = 10_000
@@ -37,7 +37,7 @@ class WordDocument:
                     self._parts[name] = part = XmlText(packed.read(name), counter)
                     part.read("", ("p",), lambda element, part=part: _look(part, element))  # type: ignore[misc]
         except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError, expat.ExpatError):
-            raise KsterError("not a Word document") from None
+            raise FormatError("not a Word document") from None
 
     @property
     def units(self) -> Sequence[Unit]:
@@ -62,9 +62,9 @@ class WordDocument:
 def _require_size(packed: zipfile.ZipFile) -> None:
     items = packed.infolist()
     if len(items) > MOST_FILES:
-        raise KsterError(f"it has {len(items):,} files in it; at most {MOST_FILES:,} are accepted")
+        raise FormatError(f"it has {len(items):,} files in it; at most {MOST_FILES:,} are accepted")
     if (size := sum(item.file_size for item in items)) > MOST_UNPACKED:
-        raise KsterError(f"it unpacks to {size:,} bytes; at most {MOST_UNPACKED:,} are accepted")
+        raise FormatError(f"it unpacks to {size:,} bytes; at most {MOST_UNPACKED:,} are accepted")
 
 
 def _parts_with_text(packed: zipfile.ZipFile) -> list[str]:
@@ -78,12 +78,12 @@ def _parts_with_text(packed: zipfile.ZipFile) -> list[str]:
 
     types = packed.getinfo(_CONTENT_TYPES)
     if types.file_size > 10_000_000:
-        raise KsterError(f"its {_CONTENT_TYPES} has {types.file_size:,} bytes")
+        raise FormatError(f"its {_CONTENT_TYPES} has {types.file_size:,} bytes")
     parser = expat.ParserCreate()
     parser.StartElementHandler = note
     parser.Parse(packed.read(types), True)
     if not found or min(found)[0] >= len(_BODIES):
-        raise KsterError("not a Word document")
+        raise FormatError("not a Word document")
     return [name for _, name in sorted(found)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kster.documents.document import Text, Unit, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.text.languages import may_be
 
 
@@ -28,7 +28,7 @@ class StringCatalogue:
         self._target = target
         self.declared_source: str | None = self._catalogue["sourceLanguage"]
         if not may_be(source, self.declared_source):
-            raise KsterError(f"wanted {source}, but its sourceLanguage is {self.declared_source}")
+            raise FormatError(f"wanted {source}, but its sourceLanguage is {self.declared_source}")
         self._wanted = dict(self._missing())
         self._leaves = [(key, leaf) for key, own in self._wanted.items() for leaf in _leaves(own)]
         self.units: list[Unit] = [Unit((leaf["value"],), key) for key, leaf in self._leaves]
@@ -72,9 +72,9 @@ def _parsed(text: str) -> Any:
             for own in entry.get("localizations", {}).values():
                 assert all(isinstance(leaf["value"], str) for leaf in _leaves(own))
     except json.JSONDecodeError as error:
-        raise KsterError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
+        raise FormatError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
     except (AssertionError, AttributeError, KeyError, TypeError, RecursionError):
-        raise KsterError(
+        raise FormatError(
             "not a string catalogue: no sourceLanguage or strings as Xcode writes them"
         ) from None
     return catalogue

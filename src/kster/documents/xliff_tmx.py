@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kster.documents.document import Half, Text, Unit, coded, has_prose
 from kster.documents.xml_places import Element, XmlText, both_tags, content_of, with_attributes
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.language_picker import best_two
 from kster.formats.xliff import FINISHED, UNTRANSLATED
 from kster.formats.xml import CODES
@@ -34,7 +34,7 @@ class _XmlDocument(ABC):
         self._xml.read(self.root, self.looked_at, self._look)
         if self._found and not self._fits:
             found = ", ".join(sorted(self._found)[:MAX_LISTED])
-            raise KsterError(f"no unit can be translated {source} → {target}; languages found: {found}")
+            raise FormatError(f"no unit can be translated {source} → {target}; languages found: {found}")
 
     @property
     def units(self) -> Sequence[Unit]:
@@ -171,7 +171,7 @@ class TmxDocument(_XmlDocument):
         if self._source != AUTO:
             return self._source
         if self.declared_source is None:
-            raise KsterError("it does not say which language is its source; name it instead of `auto`")
+            raise FormatError("it does not say which language is its source; name it instead of `auto`")
         return self.declared_source
 
 

@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from kster.documents.document import Counter, Half, Places, Text, require_size
 from kster.documents.encoded_text import EncodedText
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.xml import declared_encoding, escape_attribute, escape_text
 
 _TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^"'>])*>""")
@@ -91,7 +91,7 @@ class XmlText:
             reader.parser.Parse(self.places.content, True)
         except expat.ExpatError as error:
             what = expat.ErrorString(error.code)
-            raise KsterError(f"line {error.lineno}: not well-formed XML: {what}") from None
+            raise FormatError(f"line {error.lineno}: not well-formed XML: {what}") from None
         for element, values in self._attributes.items():
             self.places.change(element.start, element.inner, with_attributes(self.start_tag(element), values))
 
@@ -185,7 +185,7 @@ class _Reader:
         parent = self._open[-1] if self._open else None
         element = Element(name, attributes, parent, start, tag.end())
         if parent is None and self._root and element.local != self._root:
-            raise KsterError(f"its root is <{element.local}>, not <{self._root}>")
+            raise FormatError(f"its root is <{element.local}>, not <{self._root}>")
         self._counter.add(len(self._open), self.parser.CurrentLineNumber)
         if self._in_units and parent is not None:
             parent.children.append(element)
@@ -222,4 +222,4 @@ class _Reader:
 
 
 def _refuse_entities(*_: object) -> None:
-    raise KsterError("it uses entities, which are not accepted")
+    raise FormatError("it uses entities, which are not accepted")

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, Protocol, TextIO
 
-from kster.errors import KsterError
+from kster.errors import FormatError, KsterError
 from kster.files import atomic_text
 from kster.formats.encoding import text_chunks
 from kster.formats.moses import read_line_pairs, write_line_pairs
@@ -103,14 +103,14 @@ def detect_format(path: str | PathLike[str]) -> str:
         except KsterError as error:
             if not isinstance(error.__cause__, UnicodeDecodeError):
                 raise
-            raise KsterError(
+            raise FormatError(
                 f"{path}: not a text file of a known format; Word documents and other binary files are not "
                 f"accepted here. Accepted: {_accepted()}"
             ) from error
         root = re.search(r"<(?:\w+:)?(tmx|xliff)\b", begin)
         if root:
             return root.group(1)
-    raise KsterError(
+    raise FormatError(
         f"{path}: cannot tell its format. Accepted: {_accepted()}, or name the "
         f"format: {', '.join(_READERS)}, moses"
     )
@@ -144,15 +144,15 @@ def read_pairs(
     """
     path = Path(path)
     if tags not in ("strip", "keep"):
-        raise KsterError(f"tags is {tags!r}; accepted: 'strip', 'keep'")
+        raise FormatError(f"tags is {tags!r}; accepted: 'strip', 'keep'")
     format = format or detect_format(path)
     if format == "moses":
         if source_lang is None or target_lang is None:
-            raise KsterError(f"{path}: line pairs are found by their languages; name source and target")
+            raise FormatError(f"{path}: line pairs are found by their languages; name source and target")
         return read_moses(_side(path, source_lang), _side(path, target_lang), max_chars=max_chars)
     reader = _READERS.get(format)
     if reader is None:
-        raise KsterError(f"unknown format {format!r}; accepted: {', '.join(_READERS)}, moses")
+        raise FormatError(f"unknown format {format!r}; accepted: {', '.join(_READERS)}, moses")
     _require_file(path)
     return reader(path, source_lang, target_lang, tags=tags, max_chars=max_chars)
 
@@ -176,9 +176,9 @@ def read_moses(
 
 def _require_file(path: Path) -> None:
     if not path.exists():
-        raise KsterError(f"{path}: no such file")
+        raise FormatError(f"{path}: no such file")
     if path.is_dir():
-        raise KsterError(f"{path}: is a directory, not a file")
+        raise FormatError(f"{path}: is a directory, not a file")
 
 
 def write_pairs(
@@ -205,7 +205,7 @@ def write_pairs(
         return write_moses(f"{path}.{source_lang}", f"{path}.{target_lang}", pairs)
     writer = _WRITERS.get(format)
     if writer is None:
-        raise KsterError(f"unknown format {format!r}; accepted: {', '.join(_WRITERS)}, moses")
+        raise FormatError(f"unknown format {format!r}; accepted: {', '.join(_WRITERS)}, moses")
     with atomic_text(path) as out:
         return writer(out, _writable(path, pairs), source_lang, target_lang)
 
@@ -223,6 +223,6 @@ def _writable(path: Path, pairs: Iterable[Pair]) -> Iterator[Pair]:
     for number, pair in enumerate(pairs, 1):
         if not pair.source.strip() or not pair.target.strip():
             side = "target" if pair.source.strip() else "source"
-            raise KsterError(f"{path}: pair {number:,} has an empty {side}; nothing was written")
+            raise FormatError(f"{path}: pair {number:,} has an empty {side}; nothing was written")
         id = printable(pair.id) if pair.id is not None else None
         yield Pair(printable(pair.source), printable(pair.target), id)

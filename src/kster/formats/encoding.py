@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from kster.errors import KsterError
+from kster.errors import FormatError, KsterError
 
 CHUNK = 1 << 16  # bytes read at a time
 MAX_LINE = 1_000_000  # characters; the rest of a longer line is dropped, and its reader told so
@@ -57,9 +57,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             else:
                 yield raw
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise KsterError(f"{path}: the compressed data is damaged or cut short ({error})") from error
+        raise FormatError(f"{path}: the compressed data is damaged or cut short ({error})") from error
     except OSError as error:
-        raise KsterError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def detect_encoding(head: bytes, declared: str | None = None) -> str:
@@ -86,7 +86,7 @@ def detect_encoding(head: bytes, declared: str | None = None) -> str:
             return codecs.lookup(declared).name
     except LookupError:  # "ISO-88591"
         pass
-    raise KsterError(f"declares the encoding {declared!r}, which is not supported; save it as UTF-8")
+    raise FormatError(f"declares the encoding {declared!r}, which is not supported; save it as UTF-8")
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -109,7 +109,7 @@ def text_chunks(path: Path, declared: Callable[[bytes], str | None] | None = Non
         try:
             codec = detect_encoding(head[:4096], declared(head) if declared else None)
         except KsterError as error:
-            raise KsterError(f"{path}: {error}") from error
+            raise FormatError(f"{path}: {error}") from error
         errors = "surrogatepass" if codec.startswith("utf") else "strict"
         decoder = codecs.getincrementaldecoder(codec)(errors)
         line = 1
@@ -119,7 +119,7 @@ def text_chunks(path: Path, declared: Callable[[bytes], str | None] | None = Non
                 text = decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
                 line += bytes(error.object)[: error.start].decode(codec, "ignore").count("\n")
-                raise KsterError(
+                raise FormatError(
                     f"{path}, line {line}: not valid {codec.upper()} ({error.reason}); save the file as UTF-8"
                 ) from error
             line += text.count("\n")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.pair import UnusableUnit
 from kster.text.languages import match_rank
 
@@ -63,13 +63,13 @@ class LanguagePicker:
     def _let_the_file_say(self, languages: Sequence[str], declared_source: str | None) -> None:
         source = self.source_lang or declared_source
         if source is None:
-            raise KsterError(
+            raise FormatError(
                 f"{self._path} does not say which language is the source; name source and target "
                 f"(found: {', '.join(languages)})"
             )
         others = [language for language in languages if not match_rank(source, language)]
         if self.target_lang is None and len(set(others)) != 1:
-            raise KsterError(
+            raise FormatError(
                 f"{self._path} does not say which language is the target; name it "
                 f"(found: {', '.join(languages)})"
             )
@@ -79,7 +79,7 @@ class LanguagePicker:
         """At the end of a file: an error for people if it had units but none in both languages."""
         if self._found and not self._matched:
             found = ", ".join(f"{language} ({n:,} units)" for language, n in self._found.most_common(20))
-            raise KsterError(
+            raise FormatError(
                 f"{self._path}: no unit is in both {self.source_lang} and {self.target_lang}. "
                 f"Languages found: {found}"
             )

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TextIO
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.encoding import MAX_LINE, text_lines
 from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, one_line
@@ -29,7 +29,7 @@ def read_line_pairs(source: Path, target: Path, *, max_chars: int) -> Iterator[P
         except UnusableUnit as reason:
             yield Rejection(str(source), source_lines, None, str(reason))
     if source_lines != target_lines:
-        raise KsterError(
+        raise FormatError(
             f"{source} has {source_lines:,} lines but {target} has {target_lines:,}: line pairs need as many "
             "in one as in the other"
         )

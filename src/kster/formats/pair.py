@@ -17,7 +17,7 @@ class Pair:
     id: str | None = None
     """The unit's own id in its file (tuid, XLIFF id, PO context, `id` column)."""
     line: int | None = field(default=None, compare=False)
-    """Where it was read, for who cannot use it and has to say so; pairs are equal wherever they stand."""
+    """Where it was read, for messages about it; it does not count when pairs are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.encoding import text_lines
 from kster.formats.names import UniqueNames
 from kster.formats.pair import Pair, Rejection, UnusableUnit
@@ -48,7 +48,7 @@ def read_po(
             unit = readable_id(context or entry.text("msgid"))
             yield Rejection(str(path), entry.line, unit, str(reason))
     if not sound:
-        raise KsterError(f"{path}: no PO entries (msgid and msgstr) in this file")
+        raise FormatError(f"{path}: no PO entries (msgid and msgstr) in this file")
 
 
 def _translations(entry: Entry, singular_form: int) -> Iterator[tuple[str, str]]:
@@ -66,7 +66,7 @@ def _header(path: Path, header: str, source_lang: str | None, target_lang: str |
     for wanted, name in ((source_lang, "X-Source-Language"), (target_lang, "Language")):
         declared = fields.get(name, "")
         if wanted and declared and not match_rank(wanted, declared):
-            raise KsterError(f"{path}: wanted {wanted}, but its header says {name}: {declared}")
+            raise FormatError(f"{path}: wanted {wanted}, but its header says {name}: {declared}")
     return plural_forms(fields.get("Plural-Forms", ""))[1]
 
 

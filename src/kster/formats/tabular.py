@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.encoding import MAX_LINE, text_lines
 from kster.formats.language_picker import best_two
 from kster.formats.pair import Pair, Rejection, UnusableUnit
@@ -90,7 +90,7 @@ def _header(
         return _Columns(*chosen, id=id, count=len(cells))
     languages = [name for name in names if name.lower() != "id"]
     if has_ids and all(looks_like_code(name) for name in languages):
-        raise KsterError(
+        raise FormatError(
             f"{path}, line 1: the header has no columns for {source_lang} and {target_lang}. "
             f"Languages found: {', '.join(languages)}"
         )
@@ -135,7 +135,7 @@ def csv_rows(path: Path) -> Iterator[Row]:
             return
         except csv.Error as error:
             if reader.line_num > begin or "end of data" in str(error):
-                raise KsterError(
+                raise FormatError(
                     f"{path}, line {begin}: a quoted field is never closed, or far too long ({error})"
                 ) from error
             yield begin, UnusableUnit(f"not valid CSV ({error})")

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.language_picker import MAX_LISTED
 from kster.formats.names import UniqueNames
 from kster.formats.pair import Pair, Rejection, UnusableUnit
@@ -126,7 +126,7 @@ class _Languages:
         if self._found and not self._matched:
             wanted = f"{self._wanted[0] or '?'} → {self._wanted[1] or '?'}"
             found = ", ".join(sorted(self._found)[:20])
-            raise KsterError(f"{self._path}: no unit is {wanted}. Languages found: {found}")
+            raise FormatError(f"{self._path}: no unit is {wanted}. Languages found: {found}")
 
 
 def write_xliff(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: str) -> int:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.formats.encoding import text_chunks
 from kster.formats.pair import UnusableUnit
 from kster.formats.text import CUT_MARK, character_mark, entity_mark
@@ -74,7 +74,7 @@ class _Filtered:
         text = self._without_long_run(self._without_references(text))
         self._since_unit += len(text)
         if self._since_unit > MAX_UNIT:
-            raise KsterError(f"{self._path}: more than {MAX_UNIT:,} characters without the end of a unit")
+            raise FormatError(f"{self._path}: more than {MAX_UNIT:,} characters without the end of a unit")
         return text.encode("utf-8")
 
     def _without_references(self, text: str) -> str:
@@ -159,7 +159,7 @@ def read_units(
         if not checked and parser.root is not None:
             _require_root(path, parser.root, root)
     except etree.XMLSyntaxError as error:
-        raise KsterError(f"{path}, {_describe(error)}") from error
+        raise FormatError(f"{path}, {_describe(error)}") from error
 
 
 def _describe(error: SyntaxError) -> str:
@@ -171,7 +171,7 @@ def _describe(error: SyntaxError) -> str:
 
 def _require_root(path: Path, element: _Element, root: str) -> None:
     if local_name(element) != root:
-        raise KsterError(f"{path}: the outermost element is <{local_name(element)}>, not <{root}>")
+        raise FormatError(f"{path}: the outermost element is <{local_name(element)}>, not <{root}>")
 
 
 def _drop(element: _Element) -> None:

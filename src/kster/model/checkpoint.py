@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kster.errors import KsterError
+from kster.errors import ModelError, SettingsError
 from kster.model.configuration import read_config
 from kster.model.family import Family, family_of
 from kster.model.fingerprint import fingerprint_of
@@ -167,10 +167,10 @@ def _resolve(name: str) -> Path:
     """The local directory of a checkpoint: given directly, or fetched from the hub by its id."""
     if Path(name).is_dir():
         if not (Path(name) / "config.json").is_file():
-            raise KsterError(f"{name}: not a model directory (it has no config.json)")
+            raise ModelError(f"{name}: not a model directory (it has no config.json)")
         return Path(name)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise KsterError(f"{name}: no such model directory")
+        raise ModelError(f"{name}: no such model directory")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -182,7 +182,7 @@ def _resolve(name: str) -> Path:
         return directory
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise KsterError(
+        raise ModelError(
             f"{name}: neither a directory nor a model that could be fetched ({reason})"
         ) from error
 
@@ -193,9 +193,9 @@ def _choose_device(device: str | torch.device) -> torch.device:
     try:
         place = torch.device(device)
     except RuntimeError as error:
-        raise KsterError(f"device {device!r} is unknown; accepted: auto, cpu, cuda, cuda:0, …") from error
+        raise SettingsError(f"device {device!r} is unknown; accepted: auto, cpu, cuda, cuda:0, …") from error
     if place.type == "cuda" and not torch.cuda.is_available():
-        raise KsterError(f"device {device!r}: no CUDA GPU here; use --device cpu")
+        raise SettingsError(f"device {device!r}: no CUDA GPU here; use --device cpu")
     return place
 
 
@@ -211,5 +211,5 @@ def _languages(
     if isinstance(tokenizer, MarianTokens):
         for side, wanted, own in (("source", source, own_source), ("target", target, own_target)):
             if wanted and own and is_one_language(own) and not match_rank(own, wanted):
-                raise KsterError(f"{name}: its {side} language is {own}; {wanted!r} was asked for")
+                raise ModelError(f"{name}: its {side} language is {own}; {wanted!r} was asked for")
     return source or own_source, target or own_target

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kster.errors import KsterError
+from kster.errors import ModelError
 from kster.model.files import json_object
 from kster.model.layers import ACTIVATIONS
 
@@ -151,17 +151,17 @@ def read_config(directory: Path) -> Configuration:
     given = json_object(path)
     model_type = given.get("model_type")
     if not isinstance(model_type, str):
-        raise KsterError(f"{path}: names no model_type; is this a Hugging Face model?")
+        raise ModelError(f"{path}: names no model_type; is this a Hugging Face model?")
     if model_type not in SUPPORTED:
         known = ", ".join(f"{key} ({value})" for key, value in SUPPORTED.items())
-        raise KsterError(f"{directory}: architecture {model_type!r} is not supported; supported are {known}")
+        raise ModelError(f"{directory}: architecture {model_type!r} is not supported; supported are {known}")
     values = _ALL_DEFAULTS | _DEFAULTS[model_type] | given
     values["decoder_vocab_size"] = values.get("decoder_vocab_size") or values["vocab_size"]
     chosen: dict[str, Any] = {}
     for field in fields(Configuration):
         value, wanted = values[field.name], {"int": int, "bool": bool, "str": str}[str(field.type)]
         if not field.name.endswith("_token_id") and type(value) is not wanted:
-            raise KsterError(
+            raise ModelError(
                 f"{path} cannot be read as a model's configuration "
                 f"({field.name}: expected {field.type}, got {type(value).__name__})"
             )
@@ -176,7 +176,7 @@ def _require_tokens(config: Configuration, path: Path) -> None:
     for name in ("eos_token_id", "pad_token_id", "decoder_start_token_id"):
         token = getattr(config, name)
         if type(token) is not int or not 0 <= token < size:
-            raise KsterError(f"{path}: {name} is {token!r}; accepted: the number of a token, 0 to {size - 1}")
+            raise ModelError(f"{path}: {name} is {token!r}; accepted: the number of a token, 0 to {size - 1}")
 
 
 def require_computable(config: Configuration, directory: Path) -> None:
@@ -189,6 +189,6 @@ def require_computable(config: Configuration, directory: Path) -> None:
         accepted = ", ".join(ACTIVATIONS)
         problem = f"activation_function is {config.activation_function!r}; accepted: {accepted}"
     if problem:
-        raise KsterError(
+        raise ModelError(
             f"the weights in {directory} cannot be loaded as config.json describes them ({problem})"
         )

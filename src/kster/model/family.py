@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kster.errors import KsterError
+from kster.errors import ModelError
 from kster.model.configuration import Configuration
 from kster.model.tokenizer import LibraryTokens, MarianTokens, Tokenizer
 
@@ -40,7 +40,7 @@ def _marian(config: Configuration, tokenizer: MarianTokens, target_lang: str | N
     codes, prefix = tokenizer.language_codes, ""
     if codes:
         if target_lang not in codes:
-            raise KsterError(
+            raise ModelError(
                 f"target language {target_lang!r} is not one of this multilingual model's: {', '.join(codes)}"
             )
         prefix = f">>{target_lang}<< "
@@ -54,7 +54,7 @@ def _m2m100(
     for role, lang in (("source", source_lang), ("target", target_lang)):
         if lang not in known:
             shown = ", ".join(sorted(known)[:12])
-            raise KsterError(
+            raise ModelError(
                 f"{role} language {lang!r} is unknown to this multilingual model; "
                 f"it knows {len(known)} languages: {shown}{', …' if len(known) > 12 else ''}"
             )

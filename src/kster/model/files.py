@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kster.errors import KsterError
+from kster.errors import ModelError
 
 
 def json_object(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise KsterError(f"{path} cannot be read as JSON ({words(error)})") from error
+        raise ModelError(f"{path} cannot be read as JSON ({words(error)})") from error
     if not isinstance(data, dict):
-        raise KsterError(f"{path}: holds a JSON {type(data).__name__}; accepted: an object")
+        raise ModelError(f"{path}: holds a JSON {type(data).__name__}; accepted: an object")
     return data
 
 
@@ -29,7 +29,7 @@ def refusing(what: str) -> Iterator[None]:
     except Exception as error:
         if is_lack_of_memory(error):
             raise
-        raise KsterError(f"{what} ({words(error)})") from error
+        raise ModelError(f"{what} ({words(error)})") from error
 
 
 def is_lack_of_memory(error: Exception) -> bool:

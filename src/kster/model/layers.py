@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kster.errors import KsterError
+from kster.errors import SettingsError
 
 log = logging.getLogger("kster.model")
 
@@ -94,7 +94,7 @@ def choose_precision(wanted: str, device: torch.device, dimension: int) -> Preci
     dimension: of the network.
     """
     if wanted not in PRECISIONS:
-        raise KsterError(f"precision {wanted!r} is unknown; accepted: {', '.join(PRECISIONS)}")
+        raise SettingsError(f"precision {wanted!r} is unknown; accepted: {', '.join(PRECISIONS)}")
     on_gpu = device.type == "cuda"
     if wanted == "auto" and on_gpu:
         return "float16"
@@ -102,7 +102,7 @@ def choose_precision(wanted: str, device: torch.device, dimension: int) -> Preci
         return "bfloat16" if dimension >= SMALLEST and _is_there("bfloat16") else "float32"
     accepted = ("bfloat16", "float16", "float32") if on_gpu else ("int8", "bfloat16", "float32")
     if wanted not in accepted:
-        raise KsterError(
+        raise SettingsError(
             f"precision {wanted!r} is not for device {device}; accepted: auto, {', '.join(accepted)}"
         )
     if not on_gpu and wanted != "float32" and not _is_there(wanted):

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from kster.errors import KsterError
+from kster.errors import ModelError
 from kster.model.configuration import Configuration, require_computable
 from kster.model.files import refusing, words
 
@@ -24,7 +24,7 @@ def require_weights(directory: Path) -> None:
     """Refuse weights that are not there, of an unsafe kind, or not all there."""
     files = weight_files(directory)
     if not files:
-        raise KsterError(f"{directory} has no weights; accepted: .safetensors or pytorch_model.bin")
+        raise ModelError(f"{directory} has no weights; accepted: .safetensors or pytorch_model.bin")
     for file in files:
         if file.suffix == ".bin":
             _require_plain_tensors(file)
@@ -33,7 +33,7 @@ def require_weights(directory: Path) -> None:
             with safe_open(file, "pt"):  # reads what is in it, and whether all of that is there
                 pass
         except (SafetensorError, OSError) as error:
-            raise KsterError(
+            raise ModelError(
                 f"{file} is damaged or cut short ({words(error)}); accepted: whole safetensors"
             ) from error
 
@@ -43,7 +43,7 @@ def _require_plain_tensors(file: Path) -> None:
     with refusing(f"{file} is damaged, or holds more than tensors and is not safe to load; nothing was run"):
         weights = torch.load(file, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict) or not all(isinstance(w, torch.Tensor) for w in weights.values()):
-        raise KsterError(f"{file}: accepted: the weights of a network, tensors by name")
+        raise ModelError(f"{file}: accepted: the weights of a network, tensors by name")
 
 
 def read_weights(directory: Path, config: Configuration) -> dict[str, Tensor]:
@@ -61,15 +61,15 @@ def read_weights(directory: Path, config: Configuration) -> dict[str, Tensor]:
     }
     shapes = dict(config.shapes())
     if missing := sorted(shapes.keys() - weights.keys()):
-        raise KsterError(f"the weights in {directory} lack {_some(missing)}")
+        raise ModelError(f"the weights in {directory} lack {_some(missing)}")
     for name, shape in shapes.items():
         if weights[name].shape != shape:
-            raise KsterError(
+            raise ModelError(
                 f"the weights in {directory} cannot be loaded: {name} is {_shape(weights[name].shape)}, "
                 f"config.json asks for {_shape(shape)}"
             )
     if unread := sorted(name for name in weights.keys() - shapes.keys() if ".layers." in name):
-        raise KsterError(f"the weights in {directory} have layers that config.json lacks: {_some(unread)}")
+        raise ModelError(f"the weights in {directory} have layers that config.json lacks: {_some(unread)}")
     return weights
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any, Protocol
 
-from kster.errors import KsterError
+from kster.errors import ModelError
 from kster.model.configuration import Configuration
 from kster.model.files import is_lack_of_memory, json_object, refusing, words
 
@@ -51,7 +51,7 @@ def load_tokenizer(directory: Path, config: Configuration) -> Tokenizer:
         if is_lack_of_memory(error):
             raise
         _name_the_damage(directory, config.model_type)
-        raise KsterError(f"{directory}: its tokenizer cannot be loaded ({words(error)})") from error
+        raise ModelError(f"{directory}: its tokenizer cannot be loaded ({words(error)})") from error
     size = max(config.vocab_size, config.decoder_vocab_size)
     for path in (directory / name for name in _VOCABULARIES):
         if path.is_file():
@@ -191,7 +191,7 @@ def _name_the_damage(directory: Path, model_type: str) -> None:
             sentencepiece.SentencePieceProcessor(model_file=str(path))
     needed = _NEEDED[model_type]
     if missing := [name for name in needed if not (directory / name).is_file()]:
-        raise KsterError(
+        raise ModelError(
             f"{directory}: no {' and no '.join(missing)}; the tokenizer is read from {', '.join(needed)}"
         )
 
@@ -200,6 +200,6 @@ def _require_numbers(path: Path, size: int) -> None:
     """Refuse a vocabulary with tokens that the network has no embedding for."""
     for token, number in json_object(path).items():
         if not isinstance(number, int) or not 0 <= number < size:
-            raise KsterError(
+            raise ModelError(
                 f"{path}: {token!r} is {number!r}; accepted: tokens with their numbers, 0 to {size - 1}"
             )

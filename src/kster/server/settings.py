@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kster.errors import KsterError
+from kster.errors import SettingsError
 from kster.model_places import HOME_VARIABLE
 
 PREFIX = "KSTER_"
@@ -126,20 +126,20 @@ def read_settings(
     except ValidationError as error:
         origins = {name: f"{PREFIX}{name.upper()}" for name in variables}
         origins |= dict.fromkeys(on_command_line, "the command line")
-        raise KsterError(_for_people(error, origins, str(config or "the settings"))) from None
+        raise SettingsError(_for_people(error, origins, str(config or "the settings"))) from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise KsterError(f"{path}: cannot be read ({error.strerror})") from None
+        raise SettingsError(f"{path}: cannot be read ({error.strerror})") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise KsterError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+        raise SettingsError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise KsterError(f"{path}: expected settings as `name: value` lines; accepted: {_names()}")
+        raise SettingsError(f"{path}: expected settings as `name: value` lines; accepted: {_names()}")
     for name in ("data", "memories"):  # relative to the file, wherever the server is started
         if content.get(name):
             value = content[name]
@@ -155,7 +155,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             continue
         name = variable[len(PREFIX) :].lower()
         if name not in ServerSettings.model_fields:
-            raise KsterError(
+            raise SettingsError(
                 f"{variable}: no such setting; accepted: {CONFIG_VARIABLE} and {PREFIX} before {_names()}"
             )
         found[name] = [part.strip() for part in text.split(",") if part.strip()] if name in LISTS else text

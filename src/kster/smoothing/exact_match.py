@@ -92,5 +92,5 @@ def _unrounded(relative: Tensor) -> Tensor:
 
 
 def exact_match_rule(weight: float | None, tolerance: float) -> ExactMatch | None:
-    """The rule as the settings ask for it: none without a weight."""
+    """The rule as the settings ask for it; None if they give it no weight."""
     return None if weight is None else ExactMatch(weight, tolerance)

@@ -18,7 +18,7 @@ START = 0.5  # the share of W in a squared distance, to begin with
 
 
 def candidates(k: int, metric: int) -> int:
-    """How many neighbours to search for, to use the k nearest by a metric of so many rows, or by none."""
+    """How many neighbours to fetch, so that the k nearest by a metric (its rows; 0: none) are among them."""
     return 2 * k if metric else k
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kster.errors import KsterError
+from kster.errors import KsterError, SettingsError
 from kster.limits import LARGEST_K
 from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
 from kster.smoothing.metric import candidates
@@ -90,11 +90,11 @@ class SmootherSettings:
         )
         _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
         if self.relative and self.learn_bandwidth:
-            raise KsterError(
+            raise SettingsError(
                 "Smoother setting relative applies to a fixed bandwidth only; learn_bandwidth is on."
             )
         if self.gate is not None and self.learn_weight:
-            raise KsterError(
+            raise SettingsError(
                 "Smoother setting gate applies to a fixed mixing weight only; learn_weight is on."
             )
 
@@ -127,20 +127,20 @@ class SmootherSettings:
     def from_json(cls, data: Any, where: str) -> SmootherSettings:
         """Settings from a parsed JSON object; `where` names the file in errors."""
         if not isinstance(data, dict):
-            raise KsterError(
+            raise SettingsError(
                 f"{where}: expected an object of smoother settings, found {type(data).__name__}."
             )
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(data) - known)
         if unknown:
-            raise KsterError(
+            raise SettingsError(
                 f"{where}: unknown smoother setting {', '.join(unknown)}; "
                 f"known are {', '.join(sorted(known))}."
             )
         try:
             return cls(**data)
         except KsterError as error:
-            raise KsterError(f"{where}: {error}") from None
+            raise SettingsError(f"{where}: {error}") from None
 
 
 def _is_int(value: object) -> bool:
@@ -157,7 +157,7 @@ def _positive(value: object) -> bool:
 
 def _check(valid: bool, name: str, value: object, accepted: str) -> None:
     if not valid:
-        raise KsterError(f"Smoother setting {name} is {value!r}; accepted: {accepted}.")
+        raise SettingsError(f"Smoother setting {name} is {value!r}; accepted: {accepted}.")
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kster.errors import KsterError
+from kster.errors import FormatError
 from kster.files import atomic_text
 from kster.formats.encoding import text_chunks
 from kster.formats.pair import Rejection
@@ -26,7 +26,7 @@ def read_terms(
     """The terms of a file and the rejections among them, in its order. Several targets of one source may come
     as several terms."""
     if not path.is_file():
-        raise KsterError(f"{path}: {'is a directory, not a file' if path.is_dir() else 'no such file'}")
+        raise FormatError(f"{path}: {'is a directory, not a file' if path.is_dir() else 'no such file'}")
     format = format or detect_format(path)
     _require_known(format)
     if format == "tbx":
@@ -53,9 +53,9 @@ def detect_format(path: Path) -> str:
         return FORMATS[suffixes[-1]]
     if path.is_file() and re.search(r"<(martif|tbx)\b", next(text_chunks(path, declared_encoding), "")):
         return "tbx"
-    raise KsterError(f"{path}: cannot tell its format. Accepted: {ACCEPTED}, or name it: tbx, tsv, csv")
+    raise FormatError(f"{path}: cannot tell its format. Accepted: {ACCEPTED}, or name it: tbx, tsv, csv")
 
 
 def _require_known(format: str) -> None:
     if format not in FORMATS.values():
-        raise KsterError(f"unknown format {format!r}; accepted: tbx, tsv, csv")
+        raise FormatError(f"unknown format {format!r}; accepted: tbx, tsv, csv")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from kster.errors import KsterError
+from kster.errors import FormatError, KsterError
 from kster.formats.encoding import text_chunks
 from kster.formats.language_picker import LanguagePicker
 from kster.formats.pair import Rejection, UnusableUnit
@@ -53,7 +53,7 @@ def _root(path: Path) -> str:
     begin = next(text_chunks(path, declared_encoding), "")
     found = re.search(r"<(?:\w+:)?(martif|tbx)\b", begin)
     if found is None:
-        raise KsterError(f"{path}: not a TBX file (its outermost element is neither <tbx> nor <martif>)")
+        raise FormatError(f"{path}: not a TBX file (its outermost element is neither <tbx> nor <martif>)")
     return found.group(1)
 
 

@@ -72,7 +72,7 @@ def term(
 
 
 def part_of_speech_named(name: str | None) -> PartOfSpeech | None:
-    """The part of speech that a file or a person means; what is none of ours is "other"."""
+    """The part of speech that a file or a person means; "other" if it is not one of ours."""
     if name is None or not name.strip():
         return None
     plain = re.sub(r"[.\s_-]", "", name).lower()

@@ -17,7 +17,7 @@ BREAK = "\u2028"  # … and for one that ends a line
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """Something in a text that is no language.
+    """Something in a text that is not language.
 
     kind: "open" and "close" are the ends of something around words; "alone" is anything else.
     data: what it stands for: the characters of a placeholder, or whatever a document needs to write it.

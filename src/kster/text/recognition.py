@@ -1,4 +1,4 @@
-"""What in a string is no language: placeholders, tags, entities, addresses, escapes.
+"""What in a string is not language: placeholders, tags, entities, addresses, escapes.
 
     recognise("Save <b>%s</b>")  →  "Save ", <b>, %s, </b>
 

@@ -102,7 +102,7 @@ def _is_end(line: str, match: re.Match[str]) -> bool:
 
 
 def _with_letters(line: str, spans: list[Span]) -> list[Span]:
-    """What has no letter, a number or a placeholder say, is no sentence: it stays with its neighbour."""
+    """A piece without letters (a number, a placeholder) is not a sentence: it stays with its neighbour."""
     kept: list[Span] = []
     is_bare = False  # the last one
     for begin, end in spans:

@@ -35,7 +35,7 @@ class Workers:
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-            raise KsterError(f"device: {device!r} is no device; accepted: auto, cpu, cuda, cuda:1 …")
+            raise KsterError(f"device: {device!r} is not a device; accepted: auto, cpu, cuda, cuda:1 …")
         if device.startswith("cuda") and not torch.cuda.is_available():
             raise KsterError(f"device: {device} was asked for, but there is no CUDA device; use cpu or auto")
         if device == "cuda":

@@ -30,7 +30,7 @@ _TOKENS = {"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1}
 def pack(directory: Path, pieces: Path, *, mebibytes: float = 60, compress: bool = True) -> list[Path]:
     """Write `directory` into `pieces` as files of at most so many MiB; they appear together."""
     if not directory.is_dir():
-        raise KsterError(f"{directory} is no directory; nothing was written")
+        raise KsterError(f"{directory} is not a directory; nothing was written")
     if pieces.exists() and (not pieces.is_dir() or any(pieces.iterdir())):
         raise KsterError(f"{pieces} is not empty; it was left untouched")
     pieces.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import yaml
 from yaml.constructor import ConstructorError
 
-from kster.errors import KsterError
+from kster.errors import SettingsError
 
 T = TypeVar("T")
 MANY = 2**31 - 1
@@ -59,9 +59,9 @@ def read_yaml(path: Path) -> Any:
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
     except FileNotFoundError:
-        raise KsterError(f"there is no configuration file {path}") from None
+        raise SettingsError(f"there is no configuration file {path}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise KsterError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")  # 1e-3, which PyYAML takes for text
@@ -71,12 +71,12 @@ _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> T:
     """An instance of the dataclass `kind` from a mapping; unknown, missing and ill-typed keys are errors."""
     if not isinstance(content, Mapping):
-        raise KsterError(f"{file}: {key}: expected keys and values, found {_describe(content)}")
+        raise SettingsError(f"{file}: {key}: expected keys and values, found {_describe(content)}")
     hints = get_type_hints(kind, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in content:
         if name not in fields:
-            raise KsterError(
+            raise SettingsError(
                 f"{file}: unknown key {_join(key, str(name))!r}{_suggest(str(name), list(fields))}"
             )
     values = {}
@@ -85,7 +85,7 @@ def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> 
         if name in content:
             values[name] = _read_value(hints[name], content[name], file=file, key=place)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise KsterError(f"{file}: the key {place!r} is missing")
+            raise SettingsError(f"{file}: the key {place!r} is missing")
     return kind(**values)
 
 
@@ -94,7 +94,7 @@ def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:
         inner, accepted = get_args(hint)
         read = _read_value(inner, value, file=file, key=key)
         if read is not None and not accepted.holds(read):
-            raise KsterError(f"{file}: {key}: is {read}; must be {accepted}")
+            raise SettingsError(f"{file}: {key}: is {read}; must be {accepted}")
         return read
     if dataclasses.is_dataclass(hint):
         return read_dataclass(hint, value if value is not None else {}, file=file, key=key)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:
     origin = get_origin(hint)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise KsterError(f"{file}: {key}: expected a list, found {_describe(value)}")
+            raise SettingsError(f"{file}: {key}: expected a list, found {_describe(value)}")
         inner = get_args(hint)[0]
         return tuple(_read_value(inner, item, file=file, key=f"{key}.{i}") for i, item in enumerate(value))
     if origin in (Union, types.UnionType):
@@ -114,7 +114,7 @@ def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:
         return float(value) if hint is float else value
     hinted = value if isinstance(value, str) else ""
     near = _suggest(hinted, _choices(hint), listing=False) if _choices(hint) else ""
-    raise KsterError(f"{file}: {key}: expected {_expected(hint)}, found {_describe(value)}{near}")
+    raise SettingsError(f"{file}: {key}: expected {_expected(hint)}, found {_describe(value)}{near}")
 
 
 def _fits(hint: Any, value: Any) -> bool:

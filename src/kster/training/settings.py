@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from kster.errors import KsterError
+from kster.errors import SettingsError
 from kster.training.reading import Range, read_dataclass, read_yaml
 from kster.training.validation import require_sense
 
@@ -255,7 +255,7 @@ def vocabulary_identity(directory: Path | None) -> dict[str, str] | None:
     names = ("source.spm", "target.spm", "vocab.json")
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
-        raise KsterError(
+        raise SettingsError(
             f"{directory} is not a Marian vocabulary: {', '.join(missing)} missing "
             f"(needed: {', '.join(names)}); nothing was written"
         )
@@ -266,7 +266,7 @@ def expand(text: str, key: str) -> Path:
     """`text` as a path, with environment variables and ~ filled in."""
     for match in re.finditer(r"\$\{(\w+)\}", text):
         if match[1] not in os.environ:
-            raise KsterError(
+            raise SettingsError(
                 f"{key}: the environment variable {match[1]} is not set (value: {text!r}); "
                 f"set it or pass another value with --set {key}=…"
             )
@@ -281,7 +281,7 @@ def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     path = Path(path)
     content = read_yaml(path)
     if not isinstance(content, dict):
-        raise KsterError(f"{path}: expected keys and values, found {type(content).__name__}")
+        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
     for key, value in (overrides or {}).items():
         _override(content, key, value)
     settings = read_dataclass(TrainSettings, content, file=str(path))
@@ -305,4 +305,4 @@ def _override(content: dict[str, Any], key: str, value: Any) -> None:
         else:
             node[last] = value
     except (ValueError, IndexError, AttributeError, TypeError):
-        raise KsterError(f"--set {key}: there is no such place in the configuration") from None
+        raise SettingsError(f"--set {key}: there is no such place in the configuration") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kster.errors import KsterError
+from kster.errors import SettingsError
 
 if TYPE_CHECKING:
     from kster.training.settings import TrainSettings
@@ -14,7 +14,7 @@ def require_sense(settings: TrainSettings, file: str) -> None:
     """Raise `KsterError` for the first value that makes no sense: which file, which key, what is accepted."""
     for key, problem in _contradictions(settings).items():
         if problem:
-            raise KsterError(f"{file}: {key}: {problem}")
+            raise SettingsError(f"{file}: {key}: {problem}")
 
 
 def _contradictions(settings: TrainSettings) -> dict[str, str | bool]:

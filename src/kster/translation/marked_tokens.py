@@ -33,7 +33,7 @@ def without_marks(tokens: Sequence[TokenExplanation], codes: Sequence[str]) -> l
 
 
 def _shown(token: str) -> str:
-    """Braces may be bytes, to a vocabulary that has none."""
+    """A vocabulary without braces spells them as bytes."""
     return token.replace("<0x7B>", "{").replace("<0x7D>", "}")
 
 

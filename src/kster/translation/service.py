@@ -196,5 +196,5 @@ def _with_branches(tokens: Sequence[Token], translated: dict[int, list[str]]) ->
 
 
 def without_surrogates(text: str) -> str:
-    """Half a character is none: lone surrogates, which no tokenizer takes, become U+FFFD."""
+    """Lone surrogates (half a character), which no tokenizer takes, become U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

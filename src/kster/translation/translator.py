@@ -46,7 +46,7 @@ LONGEST_PIECE = 256
 
 
 class TranslateOptions(TypedDict, total=False):
-    """What `Translator.translate` can be asked for; said there."""
+    """The options of `Translator.translate`, which explains them."""
 
     memory: NamedMemory | None
     terms: NamedTerms | None

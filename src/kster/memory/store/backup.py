@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
-from kster.errors import DamagedMemory, KsterError
+from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import replacing, sync_directory
 from kster.memory.store import database as sqlite
 from kster.memory.store import description
@@ -62,7 +62,9 @@ def _write(store: Store, out: BinaryIO) -> None:
 def restore(file: Path, directory: Path) -> None:
     """Make a memory of a backup; refuses a directory that has anything in it, and a file that is damaged."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise KsterError(f"{directory}: exists and is not empty; a backup is restored to a new directory")
+        raise MemoryStoreError(
+            f"{directory}: exists and is not empty; a backup is restored to a new directory"
+        )
     place = directory.resolve()
     making = place.with_name(f".{place.name}.restoring")
     try:
@@ -80,6 +82,6 @@ def restore(file: Path, directory: Path) -> None:
         making.rename(place)
         sync_directory(place.parent)
     except (OSError, tarfile.TarError) as error:
-        raise KsterError(f"{file}: cannot be restored to {directory} ({error})") from error
+        raise MemoryStoreError(f"{file}: cannot be restored to {directory} ({error})") from error
     finally:
         shutil.rmtree(making, ignore_errors=True)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kster.errors import DamagedMemory, KsterError
+from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import write_atomically
 from kster.memory.key_maker import KeyMaker
 
@@ -63,11 +63,11 @@ class Description:
         """Raises KsterError when this is no memory, is damaged, or was written by a newer version."""
         path = directory / FILE
         if not directory.is_dir():
-            raise KsterError(f"{directory}: no such memory; make one with `kster memory create`")
+            raise MemoryStoreError(f"{directory}: no such memory; make one with `kster memory create`")
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise KsterError(f"{directory}: not a memory (it has no {FILE})") from None
+            raise MemoryStoreError(f"{directory}: not a memory (it has no {FILE})") from None
         except (ValueError, OSError) as error:
             raise DamagedMemory(f"{path}: cannot be read ({error}); nothing was changed") from error
         return cls._from_json(path, content)
@@ -77,7 +77,7 @@ class Description:
         if not isinstance(content, dict) or not isinstance(content.get("format"), int):
             raise DamagedMemory(f"{path}: not a memory's description (no format number)")
         if content["format"] > FORMAT:
-            raise KsterError(
+            raise MemoryStoreError(
                 f"{path}: written by a newer version of KSTER (format {content['format']}; this one reads "
                 f"up to {FORMAT}); upgrade KSTER to open it"
             )
@@ -103,7 +103,7 @@ class Description:
         moved = (directory / self.model_relative).resolve()
         if moved.is_dir():
             return str(moved)
-        raise KsterError(
+        raise MemoryStoreError(
             f"{directory}: its model is neither at {self.model} nor at {moved}; put it back, or give the "
             "same model by its present path"
         )
@@ -111,7 +111,7 @@ class Description:
     def require(self, model: KeyMaker, directory: Path) -> None:
         """Raises KsterError unless this model made the memory."""
         if model.fingerprint != self.fingerprint:
-            raise KsterError(
+            raise MemoryStoreError(
                 f"{directory}: made with the model {self.model} ({_pair(self)}, fingerprint "
                 f"{self.fingerprint}), not with {model.name} ({_pair(model)}, fingerprint "
                 f"{model.fingerprint}). Keys of one model mean nothing to another: "
@@ -128,7 +128,7 @@ def _require_languages(model: KeyMaker, source: str | None, target: str | None) 
     """A loaded model has its languages, and will be loaded with the memory's when that is opened."""
     fits_source = source is None or model.source_lang in (source, None)
     if not fits_source or target not in (model.target_lang, None):
-        raise KsterError(
+        raise MemoryStoreError(
             f"{model.name} was loaded for {_pair(model)}, not for "
             f"{source or '?'} → {target or '?'}; load it with these languages, or give its name instead"
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kster.errors import DamagedMemory, KsterError
+from kster.errors import DamagedMemory, DiskFull, MemoryStoreError
 
 FULL = "free some space, then try again"
 NOT_ALLOWED = "make it writable for this user, or work on a copy"
@@ -51,7 +51,8 @@ def for_people(place: Path, untouched: str = "") -> Iterator[None]:
         message = f"{place}: the memory's files cannot be used ({said(error)}){end}"
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # extended codes
         damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or GONE in message
-        raise (DamagedMemory if damaged else KsterError)(message) from error
+        full = FULL in message
+        raise (DamagedMemory if damaged else DiskFull if full else MemoryStoreError)(message) from error
 
 
 def said(error: OSError | sqlite3.Error, *, new: bool = False) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kster.errors import KsterError
+from kster.errors import MemoryBusy
 from kster.files import try_lock
 from kster.memory.store.failures import for_people
 
@@ -42,8 +42,8 @@ class WriterLock:
         finally:
             self._threads.release()
 
-    def _busy(self, seconds: float) -> KsterError:
-        return KsterError(
+    def _busy(self, seconds: float) -> MemoryBusy:
+        return MemoryBusy(
             f"{self._path.parent}: another writer has been busy for {seconds:g} s; nothing was "
             "changed. Try again when it has finished"
         )

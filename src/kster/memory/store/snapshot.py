@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kster.errors import KsterError
+from kster.errors import MemoryStoreError
 from kster.memory.store.database import State
 from kster.memory.store.failures import said
 from kster.memory.store.shards import MappedEntries
@@ -59,7 +59,7 @@ def take_snapshot(store: Store, previous: Snapshot | None) -> Snapshot:
             entries = store.map_entries(state)
         except FileNotFoundError as error:
             if _is_current(store, state):
-                raise KsterError(f"{store.directory}: cannot be read ({said(error)})") from error
+                raise MemoryStoreError(f"{store.directory}: cannot be read ({said(error)})") from error
             continue  # a compaction replaced the files in between
         return _advance(previous if same_files else None, state, entries, spans)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kster.errors import DamagedMemory, KsterError
+from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import sync_directory
 from kster.memory.segment import Segment
 from kster.memory.store.database import Database, State
@@ -75,7 +75,7 @@ class Store:
             finally:
                 lock.close()
         except (OSError, sqlite3.Error) as error:
-            raise KsterError(f"{directory}: cannot be created ({said(error, new=True)})") from error
+            raise MemoryStoreError(f"{directory}: cannot be created ({said(error, new=True)})") from error
 
     def files(self, epoch: int) -> EntryFiles:
         return entry_files(self.directory, self.description, epoch)
@@ -150,7 +150,7 @@ class Store:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise KsterError(f"{self.directory}: cannot be read ({said(error)})") from error
+            raise MemoryStoreError(f"{self.directory}: cannot be read ({said(error)})") from error
         except ValueError as error:  # shorter than recorded
             problems = "; ".join(files.problems(state.row_count))
             raise DamagedMemory(
@@ -221,7 +221,7 @@ class Store:
             for segment, first, count, checksum in zip(*(c.tolist() for c in columns), strict=True):
                 keys, values = old.keys(first, first + count), old.values[first : first + count]
                 if checksum_of(keys, values) != checksum:
-                    raise KsterError(
+                    raise MemoryStoreError(
                         f"{self.directory}: segment {segment} is damaged on disk; nothing was changed. "
                         "Remove it (and add it anew), then compact again"
                     )

@@ -99,7 +99,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
 def chosen_memories(
     engine: Engine, principal: Principal, served: ServedModel, ids: list[int] | None
 ) -> list[tuple[ServerMemory, Memory]]:
-    """The memories named, as far as they have examples for this pair; those that serve all if none is."""
+    """The memories to use: those named that have examples for this pair, or, if none is, the automatic."""
     if ids is None:
         return engine.catalogue.automatic(principal, served)
     named = [engine.catalogue.get(principal, id) for id in dict.fromkeys(ids)]

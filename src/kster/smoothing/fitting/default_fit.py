@@ -68,7 +68,7 @@ class DefaultFitResult:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What one model brings: (source, target) pairs by domain, and general-domain pairs of none of them."""
+    """The text for one model: (source, target) pairs by domain, and general pairs of no domain."""
 
     model: BaseModel
     domains: Mapping[str, Pairs]

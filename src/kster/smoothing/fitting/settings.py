@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kster.errors import KsterError
+from kster.errors import SettingsError
 from kster.smoothing.fitting.dropout import DROPOUTS, Dropout
 from kster.smoothing.kernels import Kernel
 from kster.smoothing.settings import Features, SmootherSettings
@@ -87,33 +87,37 @@ class FitSettings:
     def __post_init__(self) -> None:
         self.smoother(dimension=1)  # checks what the two have in common
         if not (self.learn_bandwidth or self.learn_weight):
-            raise KsterError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
+            raise SettingsError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
         _one_of("dropout", self.dropout, DROPOUTS)
         _one_of("start", self.start, STARTS)
         if not isinstance(self.metric, int) or isinstance(self.metric, bool) or self.metric < 0:
-            raise KsterError(f"Fit setting metric is {self.metric!r}; accepted: a whole number from 0.")
+            raise SettingsError(f"Fit setting metric is {self.metric!r}; accepted: a whole number from 0.")
         for name in ("keep_rate", "label_smoothing", "dev_fraction", "general_share", "dev_share"):
             value = getattr(self, name)
             if not 0.0 <= value < 1.0:
-                raise KsterError(
+                raise SettingsError(
                     f"Fit setting {name} is {value!r}; accepted: from 0 up to, but not including, 1."
                 )
         if self.general_share + self.dev_share >= 1.0:
-            raise KsterError(
+            raise SettingsError(
                 f"Fit settings general_share and dev_share are {self.general_share} and {self.dev_share}; "
                 "accepted: less than 1 together, the memory's own text is the rest."
             )
         if self.dev_fraction == 0.0:
-            raise KsterError("Fit setting dev_fraction is 0; accepted: above 0, a fit must be able to stop.")
+            raise SettingsError(
+                "Fit setting dev_fraction is 0; accepted: above 0, a fit must be able to stop."
+            )
         for name in ("steps", "batch_tokens", "evaluate_every", "patience"):
             if getattr(self, name) < 1:
-                raise KsterError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
+                raise SettingsError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
         if self.max_tokens is not None and self.max_tokens < 1:
-            raise KsterError(f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null.")
+            raise SettingsError(
+                f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null."
+            )
         if not 0.0 < self.learning_rate < float("inf"):
-            raise KsterError(f"Fit setting learning_rate is {self.learning_rate!r}; accepted: above 0.")
+            raise SettingsError(f"Fit setting learning_rate is {self.learning_rate!r}; accepted: above 0.")
         if not 0 <= self.seed < SEEDS:
-            raise KsterError(f"Fit setting seed is {self.seed!r}; accepted: from 0 to {SEEDS - 1}.")
+            raise SettingsError(f"Fit setting seed is {self.seed!r}; accepted: from 0 to {SEEDS - 1}.")
 
     def smoother(
         self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5
@@ -141,4 +145,4 @@ class FitSettings:
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise KsterError(f"Fit setting {name} is {value!r}; accepted: {', '.join(choices)}.")
+        raise SettingsError(f"Fit setting {name} is {value!r}; accepted: {', '.join(choices)}.")
