@@ -100,6 +100,18 @@ def test_a_glossary_is_made_used_listed_read_and_deleted(client: deepl.DeepLClie
     assert pairs == [("en", "de")]
 
 
+def test_a_glossary_s_terms_are_kept_in_texts_and_documents(client: deepl.DeepLClient) -> None:
+    glossary = client.create_glossary("terms", "EN", "DE", {"river": "Kaffee"})
+    try:
+        asked = {"source_lang": "EN", "target_lang": "DE", "glossary": glossary}
+        assert "Kaffee" in client.translate_text(ENGLISH[0], **asked).text
+        out = io.BytesIO()
+        client.translate_document(ENGLISH[0].encode(), out, filename="a.txt", **asked)
+        assert "Kaffee" in out.getvalue().decode()
+    finally:
+        client.delete_glossary(glossary)
+
+
 def test_a_glossary_comes_as_csv_and_a_broken_one_leaves_nothing(client: deepl.DeepLClient) -> None:
     glossary = client.create_glossary_from_csv("csv", "EN", "DE", 'a,"b, c",EN,DE\n\nd,e\n')
     assert client.get_glossary_entries(glossary) == {"a": "b, c", "d": "e"}

@@ -21,13 +21,20 @@ from starlette.responses import FileResponse
 from kster.documents.kinds import SUFFIXES
 from kster.errors import KsterError
 from kster.server.api.context import Reader, TheEngine
-from kster.server.api.deepl import memories_wanted, require_formality, require_languages, required
+from kster.server.api.deepl import (
+    glossaries_wanted,
+    memories_wanted,
+    require_formality,
+    require_languages,
+    required,
+)
 from kster.server.api.file_translation import KEPT_SECONDS, keep, source_of, translate_document
 from kster.server.api.parameters import Given
 from kster.server.api.texts import is_target_already
 from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound
 from kster.server.errors import ApiError, TooMany
+from kster.server.work.term_guides import glossary_terms
 
 log = logging.getLogger("kster.server")
 
@@ -110,7 +117,9 @@ async def upload(request: Request, given: Given, engine: TheEngine, principal: R
     require_formality(given)
     source, target = given.text("source_lang"), required(given, "target_lang")
     require_languages(engine, source, target)
-    choose = memories_wanted(engine, principal, given)
+    choose, name_glossaries = (
+        wanted(engine, principal, given) for wanted in (memories_wanted, glossaries_wanted)
+    )
     data = await file.read()
     if source is None:
         source = await asyncio.to_thread(source_of, engine, name, data, target)
@@ -118,9 +127,10 @@ async def upload(request: Request, given: Given, engine: TheEngine, principal: R
         raise KsterError("Source and target language are equal.")
     served = engine.model_for(source, target)
     memories = choose(served)
+    terms = await asyncio.to_thread(glossary_terms, name_glossaries(served))
 
     async def work() -> Path:
-        translated, _ = await translate_document(engine, principal, served, name, data, memories)
+        translated, _ = await translate_document(engine, principal, served, name, data, memories, terms)
         return await asyncio.to_thread(keep, engine, name, served.target, translated)
 
     id, document = documents_of(request).add(name, len(data), work())

@@ -27,6 +27,7 @@ from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.terms import Term
 from kster.text.codes import CodedText
 from kster.text.languages import AUTO
 from kster.translation import Translation
@@ -91,10 +92,11 @@ async def translate_document(
     name: str,
     data: bytes,
     memories: Sequence[Memory] | None = None,
+    terms: Sequence[Term] = (),
 ) -> tuple[bytes, list[str]]:
     """The translated file, and the places in it to be looked at, since codes had to be put back there.
 
-    memories: None for those that serve automatically.
+    memories: None for those that serve automatically. terms: to be kept.
     """
     document = await asyncio.to_thread(DocumentTexts, name, data, served.source, served.target)
     if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
@@ -104,7 +106,7 @@ async def translate_document(
     done: dict[CodedText, Translation] = {}
     for some in portions(document.texts):
         patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long
-        results = await engine.translate(served, some, memories, patience=patience)
+        results = await engine.translate(served, some, memories, terms=terms, patience=patience)
         done.update(zip(some, results, strict=True))
     return await asyncio.to_thread(document.written, done), document.repaired(done)
 
