@@ -16,6 +16,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 FOLDER = Path(__file__).parents[2] / "docs/screenshots"
 TEXT = "Open the lid of the water tank. Empty the drip tray."
+LONG = " ".join(
+    [TEXT, "Do not touch the grinder while it is running.", "Clean the steam wand after use."] * 9
+)
 DESK = {"viewport": {"width": 1280, "height": 720}}
 TALL = {"viewport": {"width": 1280, "height": 860}}
 PHONE = {
@@ -29,6 +32,12 @@ PHONE = {
 def translated(page: Page) -> None:
     page.get_by_label("Text to translate").fill(TEXT)
     page.wait_for_selector("#adapted .word")
+
+
+def long(page: Page) -> None:
+    page.get_by_label("Text to translate").fill(LONG)
+    page.wait_for_selector("#adapted .word")
+    page.evaluate("scrollTo(0, 160)")
 
 
 def word(page: Page) -> None:
@@ -50,7 +59,7 @@ def memories(page: Page) -> None:
 
 def memory(page: Page) -> None:
     memories(page)
-    page.get_by_role("link", name="ombravella", exact=True).click()
+    page.locator("#drawer").get_by_role("link", name="ombravella", exact=True).click()
     page.wait_for_selector(".segment")
 
 
@@ -76,6 +85,7 @@ def docs(page: Page) -> None:
 SHOTS: dict[str, tuple[dict[str, object], Callable[[Page], None]]] = {
     "light": (DESK, translated),
     "dark": (DESK | {"color_scheme": "dark"}, translated),
+    "long": (DESK, long),
     "word": (TALL, word),
     "word-dark": (TALL | {"color_scheme": "dark"}, word),
     "teaching": (DESK, teaching),
