@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from kster.cli.output import is_quiet
 from kster.errors import KsterError
 
 INTERRUPTED = 130  # as shells report a process ended by Ctrl-C
@@ -105,17 +106,18 @@ def _prepare_process() -> None:
 
 
 class _Warnings(logging.Handler):
-    """KSTER's own warnings as lines on stderr, each once: a translation of many blocks repeats them."""
+    """What KSTER itself has to say, as lines on stderr, each once: many blocks of lines repeat them."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__()
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message not in self._said:
+        if message not in self._said and (record.levelno >= logging.ERROR or not is_quiet()):
             self._said.add(message)
-            print(f"kster: warning: {message}", file=sys.stderr, flush=True)
+            warned = "warning: " if record.levelno >= logging.WARNING else ""
+            print(f"kster: {warned}{message}", file=sys.stderr, flush=True)
 
 
 def _abandon_stdout() -> None:

@@ -19,13 +19,13 @@ from kster.cli import (
     train_command,
     translate_command,
 )
-from kster.cli.output import emit
+from kster.cli.output import Talk, emit, set_talk
+from kster.errors import KsterError
 from kster.version import __version__
 
 app = typer.Typer(
     name="kster",
     help="Machine translation that adapts to your examples the moment you add them.",
-    add_completion=False,
     rich_markup_mode=None,  # importing rich takes longer than all else that --help does
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -43,8 +43,16 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings; mistakes are still told.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also say what is done meanwhile.")
+    ] = False,
 ) -> None:
-    pass
+    if quiet and verbose:
+        raise KsterError("--quiet and --verbose cannot both be had; choose one")
+    set_talk(Talk.QUIET if quiet else Talk.VERBOSE if verbose else Talk.NORMAL)
 
 
 # Short helps: in the list of commands a longer one would be cut off.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kster.cli.output import note
+from kster.cli.output import if_interrupted, note
 from kster.cli.progress import progress_bars
 from kster.errors import KsterError
 
@@ -46,10 +47,8 @@ def translate_document(
 ) -> None:
     from kster.translation.files import translate_file
 
-    with progress_bars({"translating": ("texts", None)}) as show:
-        done = translate_file(
-            translator, document, output, options, lambda texts, _: show("translating", texts)
-        )
+    with if_interrupted(f"{output} was not written"), progress_bars({"translating": ("texts", None)}) as show:
+        done = translate_file(translator, document, output, options, partial(show, "translating"))
     if done.repaired:
         shown = ", ".join(done.repaired[:MOST_NAMED]) + (" …" if len(done.repaired) > MOST_NAMED else "")
         note(f"kster: placeholders or tags were put back where they seemed to belong; look at {shown}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from kster.cli.loading import open_with_model
 from kster.cli.options import Device, Directory, Json, Model
-from kster.cli.output import emit, emit_json, facts, note
+from kster.cli.output import emit, emit_json, facts, if_interrupted, note
 from kster.cli.progress import progress_bar, progress_bars
 from kster.errors import KsterError
 from kster.limits import LARGEST_K
@@ -110,6 +111,11 @@ def fit(
 ) -> None:
     """Learn how much to believe a memory's examples: its bandwidth and mixing weight (KSTER).
 
+    What is learned is the memory's smoother: two small networks that say for each word how far an example
+    may be away to count (bandwidth σ) and how much the examples weigh beside the model (mixing weight λ).
+    Without a fit the model's own smoother is used. Fit when a memory has a few hundred segments or more, and
+    again when it has doubled. Losses are in nats a word: minus the natural logarithm of its probability.
+
     An earlier fit stays in use until this one is done. Without development text a share of the memory's
     own segments is held out to stop by.
     """
@@ -148,7 +154,11 @@ def fit(
         "fitting": ("steps", settings.steps),
         "measuring": ("steps", steps_of(settings)),
     }
-    with open_with_model(directory, model, device) as memory, progress_bars(jobs) as show:
+    with (
+        _unless_interrupted(),
+        open_with_model(directory, model, device) as memory,
+        progress_bars(jobs) as show,
+    ):
         report = fit_smoother(
             memory.model,
             memory,
@@ -174,12 +184,19 @@ def tune(
 ) -> None:
     """Choose kNN-MT's number of neighbours, temperature and weight on development text.
 
+    kNN-MT is the older method: the nearest examples of every word count alike everywhere, by fixed settings,
+    while KSTER (`kster fit`) learns them for each word.
+
     Without development text the memory's own segments are used, each as if it were not in the memory.
     """
     from kster.smoothing import tune as tune_knn
 
     dev = _pairs("dev", dev_source, dev_target)
-    with open_with_model(directory, model, device) as memory, progress_bar("caching", "words") as show:
+    with (
+        _unless_interrupted(),
+        open_with_model(directory, model, device) as memory,
+        progress_bar("caching", "words") as show,
+    ):
         readable = _readable(memory.model, dev, dev_source)
         report = tune_knn(memory.model, memory, readable, kernel=kernel, progress=show)  # type: ignore[arg-type]
     if json:
@@ -197,10 +214,14 @@ def tune(
                 ("temperature", f"{best.bandwidth:.4g} ({report.kernel} kernel)"),
                 ("weight", f"{best.mixing_weight:.2f}"),
                 ("loss a word", f"base {report.base_nll:.3f}, kNN-MT {best.nll:.3f}"),
-                ("saved in", f"{directory / 'smoother'}, used by --method knn"),
+                _saved(directory, "knn"),
             ]
         )
     )
+
+
+def _unless_interrupted() -> AbstractContextManager[None]:
+    return if_interrupted("nothing was saved; the memory is as it was, with its earlier fit if it has one")
 
 
 def _pairs(name: str, source: Path | None, target: Path | None) -> list[Pair] | None:
@@ -265,9 +286,13 @@ def _fit_summary(directory: Path, report: FitReport) -> str:
             ("mixing weight λ", _spread(report.mixing_weight.mean, lambdas)),
             ("bandwidth σ", _spread(report.bandwidth.mean, sigmas)),
             ("took", f"{report.seconds.get('total', 0.0):.0f} s"),
-            ("saved in", f"{directory / 'smoother'}, used by --method kster"),
+            *([] if report.model_smoother_stays else [_saved(directory, "kster")]),
         ]
     )
+
+
+def _saved(directory: Path, method: str) -> tuple[str, str]:
+    return "saved in", f"{directory / 'smoother'}, used by --method {method}"
 
 
 def _spread(mean: float, quantiles: dict[str, float]) -> str:

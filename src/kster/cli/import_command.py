@@ -16,11 +16,12 @@ import typer
 from kster.cli.binary import binary_kind, require_text
 from kster.cli.loading import open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
-from kster.cli.output import emit, emit_json, flush, note
-from kster.cli.progress import progress_bar
+from kster.cli.output import emit, emit_json, flush, if_interrupted, note
+from kster.cli.progress import is_watched, progress_bar
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
+    from kster.formats import Pair, Rejection
     from kster.memory import ImportReport, Memory
 
 SHOWN = 20  # rejections printed; --json has them all
@@ -37,6 +38,13 @@ class _Input:
 
     name: str
     import_into: Callable[..., ImportReport]  # (memory, progress=…)
+    read: Callable[[Memory], Iterator[Pair | Rejection]]
+
+    def total(self, memory: Memory) -> int | None:
+        """How many pairs there are, where somebody wants to know."""
+        from kster.formats import Pair
+
+        return sum(isinstance(item, Pair) for item in self.read(memory)) if is_watched() else None
 
 
 def import_files(
@@ -85,6 +93,12 @@ def import_files(
             # Files that went in before one that failed stay in, so their reports are due as well.
             if json and finished:
                 emit_json(finished)
+    if useless := [report["file"] for report in finished if _is_useless(report)]:
+        raise KsterError(f"{', '.join(useless)}: every pair was rejected; nothing of it was imported")
+
+
+def _is_useless(report: dict[str, Any]) -> bool:
+    return bool(report["rejected"]) and not report["added"] and not report["duplicates"]
 
 
 def _require_languages(directory: Path, source_lang: str | None, target_lang: str | None) -> None:
@@ -128,7 +142,7 @@ def _inputs(
     tags: Tags,
 ) -> list[_Input]:
     """What to read, checked as far as possible before the first pair goes in."""
-    from kster.formats import FORMATS, detect_format
+    from kster.formats import FORMATS, detect_format, read_moses, read_pairs
     from kster.memory import Memory
 
     source_lang, target_lang = languages
@@ -140,27 +154,34 @@ def _inputs(
     for file in files:
         if not file.exists() and not list(file.parent.glob(f"{escape(file.name)}.*")):
             raise KsterError(f"{file}: no such file; nothing was imported")
-        if file.is_file() and (kind := binary_kind(file)):
+        if file.is_file() and (binary := binary_kind(file)):
             raise KsterError(
-                f"{file}: {kind}, which is not accepted here. Accepted: {', '.join(FORMATS)} (also with .gz "
-                "or .xz); nothing was imported"
+                f"{file}: {binary}, which is not accepted here. Accepted: {', '.join(FORMATS)} (also with "
+                ".gz or .xz); nothing was imported"
             )
+        kind = format or detect_format(file)
         how = partial(
             Memory.import_file,
             path=file,
             source_lang=source_lang,
             target_lang=target_lang,
-            format=format or detect_format(file),
+            format=kind,
             tags=_tags(tags),
         )
-        inputs.append(_Input(str(file), how))
+
+        def read(memory: Memory, file: Path = file, kind: str = kind) -> Iterator[Pair | Rejection]:
+            own = memory.description
+            languages = source_lang or own.source_lang, target_lang or own.target_lang
+            return read_pairs(file, *languages, format=kind, tags=_tags(tags))
+
+        inputs.append(_Input(str(file), how, read))
     if source is not None and target is not None:
         for file in (source, target):
             if not file.exists():
                 raise KsterError(f"{file}: no such file; nothing was imported")
             require_text(file)
         how = partial(Memory.import_file, source=source, target=target)
-        inputs.append(_Input(f"{source}, {target}", how))
+        inputs.append(_Input(f"{source}, {target}", how, lambda _: read_moses(source, target)))
     return inputs
 
 
@@ -171,11 +192,12 @@ def _tags(tags: Tags) -> Literal["strip", "keep"]:
 def _import_all(memory: Memory, inputs: list[_Input]) -> Iterator[tuple[str, ImportReport]]:
     done: list[str] = []
     for item in inputs:
+        before = f" ({', '.join(done)} went in before it)" if done else ""
+        kept = f"nothing of {item.name} was imported{before}"
         try:
-            with progress_bar(item.name, "pairs") as show:
+            with if_interrupted(kept), progress_bar(item.name, "pairs", item.total(memory)) as show:
                 report = item.import_into(memory, progress=show)
         except KsterError as error:
-            kept = f" ({', '.join(done)} went in before it)" if done else ""
-            raise KsterError(f"{error}; nothing of this file was imported{kept}") from error
+            raise KsterError(f"{error}; nothing of this file was imported{before}") from error
         done.append(item.name)
         yield item.name, report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from kster.translation import Translator
 
 
+log = logging.getLogger("kster.cli")
+
+
 def load_model(
     name: str,
     device: str = "auto",
@@ -24,6 +28,7 @@ def load_model(
 ) -> BaseModel:
     from kster.model import BaseModel
 
+    log.info("loading the model %s", name)
     return BaseModel.load(
         name, device=device, precision=precision, source_lang=source_lang, target_lang=target_lang
     )
@@ -49,6 +54,7 @@ def open_with_model(
     from kster.memory import Memory
     from kster.translation.open_memories import model_of
 
+    log.info("opening the memory %s and its model", directory)
     loaded = model_of(
         directory,
         model,

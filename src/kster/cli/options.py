@@ -86,7 +86,8 @@ Methods = Annotated[
         "--methods",
         "--method",
         metavar="LIST",
-        help="Of base, knn, kster, separated by commas.",
+        help="Of base (the model alone), knn (kNN-MT: examples with fixed weights) and kster (learned ones), "
+        "separated by commas.",
         show_default="all three with a memory, else base",
     ),
 ]

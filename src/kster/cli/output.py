@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any
+
+
+class Talk(IntEnum):
+    """How much is said beside the output, on stderr."""
+
+    QUIET = 0
+    NORMAL = 1
+    VERBOSE = 2
+
+
+_talk = Talk.NORMAL
+
+
+def set_talk(talk: Talk) -> None:
+    """For the rest of this command: notes, progress and the warnings of the package."""
+    global _talk
+    _talk = talk
+    logging.getLogger("kster").setLevel(logging.INFO if talk is Talk.VERBOSE else logging.NOTSET)
+
+
+def is_quiet() -> bool:
+    return _talk is Talk.QUIET
 
 
 class ReaderGone(Exception):
@@ -29,7 +54,18 @@ def flush() -> None:
 
 def note(text: str) -> None:
     """A line for the person at the keyboard, on stderr, so that output stays what was asked for."""
-    print(text, file=sys.stderr, flush=True)
+    if not is_quiet():
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def if_interrupted(kept: str) -> Iterator[None]:
+    """Whoever presses Ctrl-C meanwhile is told what was kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"kster: interrupted; {kept}")
+        raise
 
 
 def as_json(value: Any) -> str:

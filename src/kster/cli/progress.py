@@ -7,6 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
+from kster.cli.output import is_quiet
+
+
+def is_watched() -> bool:
+    """Whether somebody sees progress, so that counting what there is to do is worth its time."""
+    return sys.stderr.isatty() and not is_quiet()
+
 
 @contextmanager
 def progress_bar(
@@ -20,14 +27,14 @@ def progress_bar(
 @contextmanager
 def progress_bars(
     jobs: Mapping[str, tuple[str, int | None]], *, visible: bool = True
-) -> Iterator[Callable[[str, int], None]]:
+) -> Iterator[Callable[..., None]]:
     """A bar for each job as it begins; nothing at all when stderr is not a terminal.
 
-    jobs: name → (unit, total if known). Gives a function to be called with a job's name and how much of
-    it is done so far.
+    jobs: name → (unit, total if known). Gives a function to be called with a job's name, how much of it is
+    done so far and, where it is known only then, the total.
     """
-    if not (visible and sys.stderr.isatty()):
-        yield lambda job, done: None
+    if not visible or not is_watched():
+        yield lambda job, done, total=None: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -41,9 +48,10 @@ def progress_bars(
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
-        def show(job: str, done: int) -> None:
+        def show(job: str, done: int, total: int | None = None) -> None:
             if job not in tasks:
-                unit, total = jobs.get(job, ("", None))
+                unit, known = jobs.get(job, ("", None))
+                total = known if total is None else total
                 tasks[job] = progress.add_task(
                     job, total=total, unit=f"of {total:,} {unit}" if total else unit
                 )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kster.cli.lines import paired_lines
+from kster.cli.lines import file_lines, paired_lines
 from kster.cli.loading import open_translator
 from kster.cli.options import (
     Device,
@@ -21,7 +21,7 @@ from kster.cli.options import (
     chosen_methods,
 )
 from kster.cli.output import as_json, emit, flush
-from kster.cli.progress import progress_bar
+from kster.cli.progress import is_watched, progress_bar
 from kster.errors import KsterError
 
 BLOCK = 1_024  # pairs scored at a time
@@ -52,7 +52,8 @@ def score(
     translator = open_translator(memory or [], model, device, source_lang, target_lang, precision)
     pairs = paired_lines(source, target)
     done = 0
-    with progress_bar("scoring", "pairs") as show:
+    total = sum(1 for _ in file_lines(source)) if is_watched() else None
+    with progress_bar("scoring", "pairs", total) as show:
         while block := list(islice(pairs, BLOCK)):
             sources, targets = [one for one, _ in block], [other for _, other in block]
             try:

@@ -43,7 +43,9 @@ def train(
     smoother: Annotated[
         bool,
         typer.Option(
-            "--smoother", help="Also fit the smoother that the model carries, on the recipe's domains."
+            "--smoother",
+            help="Also fit the smoother that the model carries, which says how much to believe examples, on "
+            "the recipe's domains.",
         ),
     ] = False,
     prepare_only: Annotated[bool, typer.Option("--prepare-only", help="Prepare the data and stop.")] = False,

@@ -13,7 +13,7 @@ import typer
 
 from kster.cli.binary import require_text
 from kster.cli.document import is_document, require_document, translate_document
-from kster.cli.lines import line_blocks
+from kster.cli.lines import file_lines, line_blocks
 from kster.cli.loading import open_translator
 from kster.cli.options import (
     BatchSentences,
@@ -31,7 +31,7 @@ from kster.cli.options import (
     Terms,
 )
 from kster.cli.output import note
-from kster.cli.progress import progress_bar
+from kster.cli.progress import is_watched, progress_bar
 from kster.cli.translation_writers import Explain, choose_writer, note_matches, note_repairs
 from kster.errors import KsterError
 
@@ -58,7 +58,9 @@ def translate(
     method: Annotated[
         Method | None,
         typer.Option(
-            metavar="METHOD", help="base, knn or kster.", show_default="kster with a memory, else base"
+            metavar="METHOD",
+            help="base (the model alone), knn (kNN-MT: examples with fixed weights) or kster (learned ones).",
+            show_default="kster with a memory, else base",
         ),
     ] = None,
     beam: Beam = 4,
@@ -141,7 +143,8 @@ def translate(
         writer.begin()
         # Not beside the translations themselves: a bar would run into them.
         visible = output is not None or not sys.stdout.isatty()
-        with progress_bar("translating", "lines", visible=visible) as show:
+        total = sum(1 for _ in file_lines(input)) if input is not None and visible and is_watched() else None
+        with progress_bar("translating", "lines", total, visible=visible) as show:
             for block in line_blocks(input, EXPLAINED_BLOCK if explain else BLOCK):
                 translations = translator.translate(block, **options)
                 writer.write(translations)

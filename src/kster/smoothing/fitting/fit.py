@@ -94,8 +94,8 @@ def fit(
     text = _look_up(cacher, settings, dev or [], general)
     clock.note("caching")
 
-    smoother, curve = _train(model, text, settings, progress, on_point, clock)
-    report = _report(model, entries, text, smoother, settings, curve, clock)
+    smoother, curve, stays = _train(model, text, settings, progress, on_point, clock)
+    report = _report(model, entries, text, smoother, settings, curve, clock, stays)
     directory = directory or memory.directory / SMOOTHER_DIRECTORY
     smoother.save(directory)
     report.save(directory)
@@ -170,8 +170,8 @@ def _train(
     progress: Progress | None,
     on_point: Callable[[CurvePoint], None] | None,
     clock: _Clock,
-) -> tuple[Smoother, list[CurvePoint]]:
-    """The fitted smoother, and its learning curve."""
+) -> tuple[Smoother, list[CurvePoint], bool]:
+    """The fitted smoother, its learning curve, and whether it is the model's own all the same."""
 
     def look(what: str, point: CurvePoint, before: int = 0) -> None:
         if progress is not None:
@@ -182,14 +182,15 @@ def _train(
     smoother = start_smoother(model, text.train[0].cache, settings)
     run = Optimisation(smoother, text.train, text.judged, settings, model.vocabulary_size, model.device)
     curve = run.run(lambda point: look("fitting", point))
-    keep_what_is_carried(model, run)
+    stays = keep_what_is_carried(model, run)
     clock.note("fitting")
     if settings.metric:
         steps = curve[-1].step
         smoother, further = learn_metric(run, steps, lambda point: look("measuring", point, steps))
         curve += further
+        stays = stays and not smoother.settings.metric
     clock.note("measuring")
-    return smoother, curve
+    return smoother, curve, stays
 
 
 def _report(
@@ -200,6 +201,7 @@ def _report(
     settings: FitSettings,
     curve: list[CurvePoint],
     clock: _Clock,
+    model_smoother_stays: bool,
 ) -> FitReport:
     """What the fit gained, beside kNN-MT at its best on the same tokens."""
     evaluations = [evaluate(smoother, source, model.device) for source in text.judged]
@@ -232,19 +234,25 @@ def _report(
         metric=smoother.settings.metric,
         curve=curve,
         seconds=clock.total(),
+        model_smoother_stays=model_smoother_stays,
     )
 
 
-def keep_what_is_carried(model: BaseModel, run: Optimisation) -> None:
-    """Undo the fit of a small memory that is no sure gain: chance decides what seems to help it."""
+def keep_what_is_carried(model: BaseModel, run: Optimisation) -> bool:
+    """Undo the fit of a small memory that is no sure gain, since chance decides what seems to help it.
+
+    Returns whether it was undone.
+    """
     carried = carried_smoother(model, run.settings)
     if carried is None or len(run.sources[0].cache) >= FEW_TOKENS:
-        return
+        return False
     before, after = ([evaluate(s, source, run.device) for source in run.dev] for s in (carried, run.smoother))
-    if not surely_better(after, before, SURE):
-        run.smoother.load_state_dict(carried.state_dict())
-        tokens = len(before[0].losses)
-        log.warning("no sure gain on %d development tokens: the model's own smoother stays in use", tokens)
+    if surely_better(after, before, SURE):
+        return False
+    run.smoother.load_state_dict(carried.state_dict())
+    tokens = len(before[0].losses)
+    log.warning("no sure gain on %d development tokens: the model's own smoother stays in use", tokens)
+    return True
 
 
 def _tuned_knn(cache: FitCache, device: torch.device) -> Trial:

@@ -83,6 +83,7 @@ class FitReport:
     metric: int  # rows of the learned distance, if one was wanted and was better; else 0
     curve: Sequence[CurvePoint]
     seconds: dict[str, float] = field(default_factory=dict)
+    model_smoother_stays: bool = False  # no sure gain was found, so what is saved is the model's own
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
