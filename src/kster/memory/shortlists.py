@@ -76,7 +76,7 @@ def _entries(view: View, lines: Ints, relative: np.ndarray) -> Shortlist:
     ids = np.repeat(spans.first_entries[lines], counts) + within | view.base
     return Shortlist(
         keys=torch.from_numpy(entries.gather(rows)),
-        values=torch.from_numpy(entries.values[rows].astype(np.int32)),
+        values=torch.from_numpy(entries.values_of(rows).astype(np.int32)),
         ids=torch.from_numpy(ids),
         similarity=torch.from_numpy(np.repeat(relative, counts)),
     )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SMOOTHER_DIRECTORY = "smoother"
 KNN_FILE = "knn.json"
+REPORTS = {SETTINGS_FILE: "fit.json", KNN_FILE: "tune.json"}  # written beside each
 UNIVERSAL = Path(__file__).parent / "universal"  # for models that carry no smoother
 
 Method = Literal["knn", "kster"]
@@ -97,6 +98,8 @@ def smoother_problems(memory_directory: Path | str, dimension: int) -> list[str]
                 _read(path, dimension)
             except KsterError as error:
                 problems.append(_advised(error, path))
+        elif path.with_name(REPORTS[name]).is_file():
+            problems.append(_advised(KsterError(f"{path}: is missing"), path))
     return problems
 
 

@@ -172,7 +172,7 @@ class BlockIndex(Index):
             part = keys.to(self.device).float()  # (m, d)
             self._keys[first:last] = part
             norms[first:last] = part.square().sum(1)
-        self._values[old:new] = torch.from_numpy(snapshot.entries.values[added]).to(self.device)
+        self._values[old:new] = torch.from_numpy(snapshot.entries.values_of(added)).to(self.device)
         self._ids[old:new] = torch.from_numpy(snapshot.spans.entries_of_rows(added)).to(self.device)
         self._rows = np.concatenate([self._rows, added])
         if snapshot.live_count < snapshot.rows:

@@ -120,7 +120,7 @@ class IvfIndex(Index):
         found = rows.clip(min=0)
         ids = np.where(rows < 0, -1, self.snapshot.spans.entries_of_rows(found))
         keys = self.snapshot.entries.gather(rows.reshape(-1)).reshape(*rows.shape, -1)  # (n, c, d)
-        values = self.snapshot.entries.values[found]
+        values = self.snapshot.entries.values_of(found)
         return rank(queries, torch.from_numpy(ids), torch.from_numpy(keys), torch.from_numpy(values), k)
 
     def _candidates(

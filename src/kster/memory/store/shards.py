@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kster.errors import DamagedMemory
 from kster.files import sync_directory
 
 KEY = np.dtype("<f2")
@@ -65,9 +66,14 @@ class EntryFiles:
 class MappedEntries:
     """The first `count` entries, memory-mapped. Stays readable after the files are deleted."""
 
-    def __init__(self, files: EntryFiles, count: int) -> None:
-        """Raises FileNotFoundError when a compaction has meanwhile replaced the files."""
+    def __init__(self, files: EntryFiles, count: int, vocabulary_size: int | None = None) -> None:
+        """Raises FileNotFoundError when a compaction has meanwhile replaced the files.
+
+        vocabulary_size: what values are smaller than; None where they are not looked at.
+        """
         self.count = count
+        self._vocabulary_size = vocabulary_size
+        self._file = files.values
         self.dimension = files.dimension
         self._per_shard = files.entries_per_shard
         self.values: npt.NDArray[np.int32] = _map(files.values, VALUE, (count,))  # (count,)
@@ -86,6 +92,17 @@ class MappedEntries:
             out[position - start : position - start + len(part)] = part
             position += len(part)
         return out
+
+    def values_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The values of rows, in their shape. Raises DamagedMemory for one that no model can have said."""
+        values = self.values[rows]
+        most = self._vocabulary_size
+        if most is not None and values.size and not 0 <= values.min() <= values.max() < most:
+            raise DamagedMemory(
+                f"{self._file}: a value is outside the vocabulary (0 … {most - 1}); the file is damaged: "
+                "restore the memory from a backup (`kster memory verify` names the segments)"
+            )
+        return values
 
     def gather(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
         """(m, d) keys of (m,) rows; zeros where a row is -1."""

@@ -146,7 +146,7 @@ class Store:
         """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
         files = self.files(state.epoch)
         try:
-            return MappedEntries(files, state.row_count)
+            return MappedEntries(files, state.row_count, self.description.vocabulary_size)
         except FileNotFoundError:
             raise
         except OSError as error:
