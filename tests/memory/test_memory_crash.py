@@ -17,7 +17,8 @@ from kster.formats import Pair
 from kster.memory import Memory
 from kster.memory.store import store
 
-KILLS = 60
+KILLS = 46  # four more fall upon a server (tests/server/test_server_kills.py)
+MANY_KILLS = 800
 DIMENSION = 64
 
 Text = tuple[str, str]
@@ -94,7 +95,10 @@ def run_and_kill(
     return texts, finished, kind
 
 
-def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.slow)])
+def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(
+    tmp_path: Path, kills: int
+) -> None:
     multiprocessing.get_context("forkserver").set_forkserver_preload(["kster.memory", "kster.memory.memory"])
     speller = Speller(DIMENSION)
     directory = tmp_path / "m"
@@ -103,7 +107,7 @@ def test_acknowledged_changes_survive_kill_9_and_unfinished_ones_leave_no_trace(
     texts: set[Text] = set()
     interrupted: dict[str, int] = {}
     staging = 0  # kills that left an import's staging area
-    for seed in range(KILLS):
+    for seed in range(kills):
         texts, finished, kind = run_and_kill(directory, seed, rng.uniform(0, 0.1), texts)
         interrupted[kind] = interrupted.get(kind, 0) + 1
         staging += kind == "import" and any((directory / "staging").glob("*"))

@@ -91,6 +91,10 @@ class RequestMiddleware:
                 await error_response(request, *refusal)(scope, receive, answer)
             else:
                 await self.app(_as_meant(scope), self._limited(request, receive), answer)
+        except asyncio.CancelledError:  # the server ends, and this request has had its time for it
+            if status == 0:
+                message = "the server is being stopped; nothing was kept; try again when it is back"
+                await error_response(request, 503, message, "StoppedException")(scope, receive, answer)
         except Exception as error:
             response = bug_response(request, error)
             if status == 0:

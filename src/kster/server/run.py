@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -21,8 +22,7 @@ from kster.server.work.engine import Engine
 
 log = logging.getLogger("kster.server")
 
-PATIENCE = 30  # seconds that requests in progress get to finish after a signal
-LAST_PATIENCE = 15  # seconds after that for what cannot be interrupted, such as reading a file
+LAST_PATIENCE = 15  # seconds after `shutdown_seconds` for what cannot be interrupted, such as reading a file
 PRIVATE = 0o077  # files are the server's own: nobody else reads them
 
 
@@ -35,7 +35,7 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._engine.jobs.stopping.set()
-        end = threading.Timer(PATIENCE + LAST_PATIENCE, _end)
+        end = threading.Timer(self._engine.settings.shutdown_seconds + LAST_PATIENCE, _end)
         end.daemon = True
         end.start()
         super().handle_exit(sig, frame)
@@ -61,7 +61,7 @@ def _serve(settings: ServerSettings, address: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
     )
     log.info(
         "serving",

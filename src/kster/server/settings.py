@@ -62,6 +62,8 @@ class ServerSettings(BaseModel):
     """How many sentences a batch has at most."""
     timeout_seconds: float = Field(60.0, gt=0)
     """How long the translation of a request may take; after that it is answered with 504."""
+    shutdown_seconds: float = Field(30.0, gt=0)
+    """Seconds that requests in progress get to finish after a signal; then they are answered with 503."""
 
     require_keys: bool | None = None
     """Whether clients need a key. By default they do unless the server listens on loopback."""

@@ -122,7 +122,13 @@ class Engine:
                 split = served.splitter.submit(served.steps, work, texts, split_sentences)
                 return await self._take_steps(served, work, await asyncio.wrap_future(split))
         except TimeoutError:
-            raise TooSlow(f"not done within {seconds:g} s; send less text at once, or try again") from None
+            what = (
+                f"{len(texts):,} {'text' if len(texts) == 1 else 'texts'} {served.source} → {served.target}"
+            )
+            raise TooSlow(
+                f"translating {what} took longer than {seconds:g} s and was stopped; send less at "
+                "once, or try again"
+            ) from None
 
     async def matches(self, texts: Sequence[str], memories: Sequence[Memory], n: int) -> list[list[Match]]:
         """For each text its n best fuzzy matches; none for one that is too long to be a segment."""
