@@ -69,7 +69,7 @@ def test_a_key_is_asked_for_refused_if_wrong_and_used_if_right(troubled: Page, k
     troubled.reload()  # it is kept for this tab
     expect(troubled.get_by_label("From", exact=True)).to_have_value("en")
     expect(dialog).to_be_hidden()
-    troubled.get_by_role("button", name="Key").click()
+    troubled.get_by_role("button", name="Key", exact=True).click()
     dialog.get_by_role("button", name="Forget the key").click()
     expect(dialog).to_be_visible()
 
