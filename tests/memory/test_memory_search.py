@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kster import KsterError
 from kster.formats import Pair
+from kster.limits import LARGEST_SEARCH
 from kster.memory import Memory, Neighbours, SearchSettings
 from kster.memory.index import blocks
 from kster.memory.index.blocks import BlockIndex, positions_of_newest_smallest, smallest
@@ -235,8 +236,8 @@ def test_searching_in_inference_mode_does_not_spoil_later_adds(memory: Memory, s
 def test_no_queries_and_wrong_questions(memory: Memory, speller: Speller) -> None:
     memory.add("tree", "Baum")
     assert memory.search(torch.zeros(0, 16), 3).keys.shape == (0, 3, 16)
-    for k in (0, 4_097, 2.0):
-        with pytest.raises(KsterError, match=f"k = {k}: the number of neighbours must be from 1 to 4,096"):
+    for k in (0, LARGEST_SEARCH + 1, 2.0):
+        with pytest.raises(KsterError, match=f"k = {k}: the number of neighbours must be from 1 to 8,192"):
             memory.search(speller.query("tree"), k)  # type: ignore[arg-type]
     assert memory.search(speller.query("tree"), 4_096).ids.shape == (1, 4_096)
     with pytest.raises(ValueError, match=r"\(n, 16\)"):

@@ -53,7 +53,7 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
     `repaired` names places where placeholders or tags had to be put back: look at these.
     """
     parameters = await Parameters.of(request)
-    principal = principal_by(engine, request, parameters)
+    principal = await asyncio.to_thread(principal_by, engine, request, parameters)
     upload = parameters.files.get("file")
     if upload is None:
         raise KsterError("Invalid request: missing file parameter")
@@ -102,7 +102,8 @@ async def translate_document(
     if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
     if memories is None:
-        memories = [part for _, part in engine.catalogue.automatic(principal, served)]
+        chosen = await asyncio.to_thread(engine.catalogue.automatic, principal, served)
+        memories = [part for _, part in chosen]
     done: dict[CodedText, Translation] = {}
     for some in portions(document.texts):
         patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long

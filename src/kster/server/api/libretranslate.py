@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import APIRouter
@@ -63,7 +64,7 @@ def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Pr
 async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
     """Translate a text or a list of them with the memories that serve automatically."""
     parameters = await Parameters.of(request)
-    principal = principal_by(engine, request, parameters)
+    principal = await asyncio.to_thread(principal_by, engine, request, parameters)
     q = parameters.texts("q")
     source, target = parameters.require("source"), parameters.require("target")
     format = parameters.text("format") or "text"
@@ -102,7 +103,7 @@ async def translate_for_omegat(request: Request, engine: TheEngine) -> JSONRespo
     parameters = await Parameters.of(request)
     if "langpair" not in parameters.values:
         raise KsterError("send LibreTranslate's parameters with POST; GET takes `q` and `langpair=en|de`")
-    principal = principal_by(engine, request, parameters)
+    principal = await asyncio.to_thread(principal_by, engine, request, parameters)
     q = parameters.texts("q")
     texts = [q] if isinstance(q, str) else q
     engine.require_size(texts)

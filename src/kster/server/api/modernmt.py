@@ -6,6 +6,7 @@ undoes that.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -48,7 +49,7 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     given = parameters.text("source")
     source = given or engine.detector.best("\n".join(texts))[0]
     served = engine.model_for(source, target)
-    memories, glossaries = _chosen_memories(engine, principal, served, parameters)
+    memories, glossaries = await asyncio.to_thread(_chosen_memories, engine, principal, served, parameters)
     html = (parameters.text("format") or "").lower() in ("text/html", "html", "text/xml")
     more = parameters.number("alt_translations", 0, MAX_ALTERNATIVES)
     wish = Wish(

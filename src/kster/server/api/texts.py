@@ -77,9 +77,10 @@ async def translate_texts(
 ) -> list[Answer]:
     memories: Sequence[Memory]
     if wish.memories is None:
-        memories = [part for _, part in engine.catalogue.automatic(principal, served)]
+        chosen = await asyncio.to_thread(engine.catalogue.automatic, principal, served)
+        memories = [part for _, part in chosen]
     else:
-        memories = wish.memories(served)
+        memories = await asyncio.to_thread(wish.memories, served)
     terms = list(wish.terms)
     if wish.glossaries is not None:
         terms += await asyncio.to_thread(glossary_terms, wish.glossaries(served))

@@ -52,7 +52,7 @@ async def translate(wanted: TranslateRequest, engine: TheEngine, principal: Read
         source, confidence = engine.detector.best("\n".join(texts))
         detected = {"language": source, "confidence": confidence}
     served = engine.model_for(source, wanted.target)
-    used = chosen_memories(engine, principal, served, wanted.memories)
+    used = await asyncio.to_thread(chosen_memories, engine, principal, served, wanted.memories)
     if not used and wanted.method in ("knn", "kster") and wanted.memories:
         raise KsterError(f"none of these memories has examples for {served.pair}")
     method = (wanted.method or "kster") if used else "base"
