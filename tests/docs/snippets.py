@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -60,7 +61,8 @@ class Scratch:
         self.place.mkdir(parents=True, exist_ok=True)
         commands = self.place / ".bin"
         commands.mkdir(exist_ok=True)
-        for name, call in (("kster", f"{sys.executable} -m kster"), ("python", sys.executable)):
+        python = shlex.quote(sys.executable)
+        for name, call in (("kster", f"{python} -m kster"), ("python", python)):
             (commands / name).write_text(f'#!/bin/sh\nexec {call} "$@"\n')
             (commands / name).chmod(0o755)
         self.environment = os.environ | {

@@ -33,7 +33,9 @@ if __name__ == "__main__":
 def test_processes_of_a_killed_run_end_with_it(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(CODE)
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         parent.kill()

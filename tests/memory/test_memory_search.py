@@ -237,7 +237,9 @@ def test_no_queries_and_wrong_questions(memory: Memory, speller: Speller) -> Non
     memory.add("tree", "Baum")
     assert memory.search(torch.zeros(0, 16), 3).keys.shape == (0, 3, 16)
     for k in (0, LARGEST_SEARCH + 1, 2.0):
-        with pytest.raises(KsterError, match=f"k = {k}: the number of neighbours must be from 1 to 8,192"):
+        with pytest.raises(
+            KsterError, match=f"k = {k}: the number of neighbours must be from 1 to {LARGEST_SEARCH:,}"
+        ):
             memory.search(speller.query("tree"), k)  # type: ignore[arg-type]
     assert memory.search(speller.query("tree"), 4_096).ids.shape == (1, 4_096)
     with pytest.raises(ValueError, match=r"\(n, 16\)"):
