@@ -54,20 +54,6 @@ def test_equations_4_to_7_by_hand() -> None:
     assert result.log_base_weight.exp().item() == pytest.approx(1 - 0.703430, abs=1e-5)
 
 
-def test_a_moved_smoother_has_other_bandwidths_and_weights_and_leaves_the_first_as_it_is() -> None:
-    smoother = random_smoother()
-    queries, neighbours = torch.randn(3, DIMENSION), neighbours_of([[1.0, 2.0]] * 3, [[1, 2]] * 3)
-    before = smoother(queries, neighbours)
-    wider, bolder = smoother.moved(bandwidth=2.0), smoother.moved(shift=0.75, sharpness=1.5)
-    torch.testing.assert_close(wider(queries, neighbours).bandwidth, 2 * before.bandwidth)
-    after = bolder(queries, neighbours)
-    torch.testing.assert_close(after.bandwidth, before.bandwidth)
-    torch.testing.assert_close(after.mixing_weight.logit(), 1.5 * (before.mixing_weight.logit() + 0.75))
-    torch.testing.assert_close(smoother(queries, neighbours).mixing_weight, before.mixing_weight)
-    fixed = Smoother(SAFE_KNN)
-    assert fixed.moved(bandwidth=2.0, shift=0.75).settings == SAFE_KNN  # nothing learned, nothing to move
-
-
 def test_knn_mt_is_the_fixed_case_and_has_nothing_to_learn() -> None:
     smoother = Smoother(
         SmootherSettings(

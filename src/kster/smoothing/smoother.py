@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -242,20 +240,6 @@ class Smoother(nn.Module):
         found = geometry.found
         mean_keys = pool(found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1))  # (n, d)
         return self.bandwidth(queries, mean_keys, closeness)
-
-    @torch.no_grad()
-    def moved(self, *, bandwidth: float = 1.0, shift: float = 0.0, sharpness: float = 1.0) -> Smoother:
-        """A copy with every σ times `bandwidth`, every log(λ / (1 − λ)) plus `shift`, times `sharpness`.
-
-        What is most likely is not always what translates best. What is fixed stays as it is.
-        """
-        copy = deepcopy(self)
-        if isinstance(copy.bandwidth, LearnedBandwidth):
-            copy.bandwidth.affine.bias.add_(math.log(bandwidth))
-        if isinstance(copy.mixing_weight, LearnedMixingWeight):
-            copy.mixing_weight.output.bias.add_(shift).mul_(sharpness)
-            copy.mixing_weight.output.weight.mul_(sharpness)
-        return copy
 
     def save(self, directory: Path | str) -> None:
         """Write `smoother.json` and the weights, under a name made of their content.
