@@ -40,7 +40,7 @@ $(SERVED_MEMORIES): | install
 test: lint
 	tests/page/chromium.sh
 	tests/documents/gettext.sh
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-slow: install
 	$(BIN)/python -m pytest -m slow

@@ -139,7 +139,7 @@ def memories(options: argparse.Namespace, model: BaseModel, directory: Path) -> 
         pairs = (item for item in read_moses(*options.pairs) if isinstance(item, Pair))
         with Memory.create(directory / "memory", model) as memory:
             for wanted in sorted(options.sizes):
-                memory.import_pairs(islice(pairs, wanted - memory.info().segments))
+                memory.import_pairs(islice(pairs, wanted - memory.info().segments), keys="now")
                 yield memory
 
 

@@ -44,6 +44,9 @@ def row(name: str, translator: Translator, pairs: Pairs, memory: Memory | None) 
     done = translator.translate([source for source, _ in pairs], memory=memory)
     seconds = time.perf_counter() - started
     exact = sum(are_kept(source, own.text) for (source, _), own in zip(pairs, done, strict=True))
+    for (source, _), own in zip(pairs, done, strict=True):
+        if translator.keep_codes and not are_kept(source, own.text):
+            print(f"not exact: {source!r} → {own.text!r}")
     repaired = sum(own.repaired for own in done)
     texts = [own.text for own in done]
     references = [[target for _, target in pairs]]
@@ -61,6 +64,7 @@ def main() -> None:
     parser.add_argument("--strings", type=int, default=1000)
     parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("--lines", type=int, default=100_000, help="of the corpus that are looked through")
+    parser.add_argument("--protected", action="store_true", help="only with protection")
     parser.add_argument("--show", type=int, default=0, help="print so many repaired strings")
     wanted = parser.parse_args()
     model = BaseModel.load(wanted.model)
@@ -79,12 +83,14 @@ def main() -> None:
     print(describe(model=wanted.model, **settings), "\n")
     print("| | exact codes | repaired | BLEU | chrF2 | seconds |\n|---|---|---|---|---|---|")
     kept, bare = Translator(model), Translator(model, keep_codes=False)
-    print(row("as it is", bare, texts, None))
+    if not wanted.protected:
+        print(row("as it is", bare, texts, None))
     print(row("protected", kept, texts, None), flush=True)
     if examples:
         with tempfile.TemporaryDirectory() as place, Memory.create(f"{place}/memory", model) as memory:
             memory.add_many([Pair(*pair) for pair in examples])
-            print(row("as it is, with a memory", bare, texts, memory))
+            if not wanted.protected:
+                print(row("as it is, with a memory", bare, texts, memory))
             print(row("protected, with a memory", kept, texts, memory), flush=True)
     if wanted.show:
         done = kept.translate([source for source, _ in texts])

@@ -94,7 +94,9 @@ def measure(name: str, case: Case, corpora: Corpora, translator: Translator, lin
         tempfile.TemporaryDirectory() as scratch,
         Memory.create(Path(scratch) / "m", translator.model) as memory,
     ):
-        memory.import_pairs(Pair(source, target) for source, target in segments if source and target)
+        memory.import_pairs(
+            (Pair(source, target) for source, target in segments if source and target), keys="now"
+        )
         for method in METHODS if segments else METHODS[:1]:
             found = {
                 kind: [

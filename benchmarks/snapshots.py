@@ -20,7 +20,7 @@ def snapshot_of(arrays: np.ndarray | Sequence[np.ndarray], directory: Path) -> S
     n = sum(map(len, parts))
     files = EntryFiles(directory / "entries", parts[0].shape[1], entries_per_shard=1 << 20)
     files.create()
-    appender = Appender(files, 0, durable=False)
+    appender = Appender(files, 0)
     for part in parts:
         for first in range(0, len(part), AT_ONCE):
             keys = part[first : first + AT_ONCE].astype(np.float16)
@@ -29,4 +29,5 @@ def snapshot_of(arrays: np.ndarray | Sequence[np.ndarray], directory: Path) -> S
     appender.close()
     line = np.arange(n, dtype=np.int64)
     spans = Spans(line, line, line, np.ones_like(line), line, line, line, np.zeros_like(line))
-    return Snapshot(1, 0, MappedEntries(files, n), spans, np.ones(n, np.bool_), n, np.ones(n, np.bool_))
+    all_live, none = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    return Snapshot(1, 0, MappedEntries(files, n), spans, all_live, n, all_live, none)

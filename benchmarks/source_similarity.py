@@ -75,7 +75,9 @@ def main() -> None:
                 "news": pairs_of(options.data, "newstest/newstest2013", languages, options.news),
             }
             with tempfile.TemporaryDirectory() as place, Memory.create(Path(place) / "m", model) as memory:
-                memory.import_pairs(pairs_of(options.data, f"{domain}/train", languages, options.segments))
+                memory.import_pairs(
+                    pairs_of(options.data, f"{domain}/train", languages, options.segments), keys="now"
+                )
                 entries = memory.entries()
                 lookup, table = Lookup(model, memory, entries), KeyTable(entries, model.device)
                 fits = list(fitted(model, memory, options.steps)) if options.steps else []

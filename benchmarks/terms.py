@@ -1,10 +1,11 @@
 """Are terms kept, and what becomes of the rest of the sentence? On the project's test set of terms.
 
-    python benchmarks/terms.py [SYSTEM …] [--model models/en-de] [--every 1] [--show FILE]
+    python benchmarks/terms.py [SYSTEM …] [--set terms] [--model models/en-de] [--every 1] [--show FILE]
 
 Prints for every system the share of terms kept, BLEU and chrF2 of the sentences and of what is left of them
-without their terms, and the CPU time beside that of the first system. `--every N` takes every Nth sentence,
-`--show FILE` writes the translations. `--matching` compares ways to find terms instead of translating.
+without their terms, and the CPU time beside that of the first system.
+`--set terms_fresh` is the set that was written when all of this was done. `--every N` takes every Nth
+sentence, `--show FILE` writes the translations. `--matching` compares ways to find terms instead.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class SearchAlone(TermGuide):
 @dataclass(frozen=True, slots=True)
 class System:
     terms: type[TermGuide] | None = None
-    memory: str | None = None  # "terms": the terms as examples; "ombravella": examples that contradict some
+    memory: str | None = None  # "terms": the terms as examples; "contrary": examples that contradict some
 
 
 SYSTEMS = {
@@ -63,8 +64,8 @@ SYSTEMS = {
     "targets in sources": System(TargetsInSources),
     "search alone": System(SearchAlone),
     "terms": System(TermGuide),
-    "memory, without terms": System(memory="ombravella"),
-    "memory, terms": System(TermGuide, memory="ombravella"),
+    "memory, without terms": System(memory="contrary"),
+    "memory, terms": System(TermGuide, memory="contrary"),
 }
 
 
@@ -72,11 +73,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("systems", nargs="*", default=list(SYSTEMS), metavar="SYSTEM")
     parser.add_argument("--model", default=str(ROOT / "models" / "en-de"))
+    parser.add_argument("--set", default="terms", help="of tests/data: terms, or terms_fresh")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--show", type=Path)
     parser.add_argument("--matching", action="store_true")
     options = parser.parse_args()
-    sentences, terms = read_sentences()[:: options.every], read_terms()
+    sentences, terms = read_sentences(options.set)[:: options.every], read_terms(options.set)
     if options.matching:
         compare_matching(sentences, terms)
         return
@@ -89,7 +91,7 @@ def main() -> None:
     base_seconds: float | None = None
     with TemporaryDirectory() as folder:
         for name in options.systems:
-            texts, seconds = translate(model, SYSTEMS[name], sentences, terms, Path(folder))
+            texts, seconds = translate(model, SYSTEMS[name], sentences, terms, Path(folder), options.set)
             base_seconds = base_seconds or seconds
             report(name, sentences, terms, texts, seconds / base_seconds)
             shown[name] = texts
@@ -101,23 +103,28 @@ def main() -> None:
         options.show.write_text("".join(lines), encoding="utf-8")
 
 
-def read_sentences() -> list[Sentence]:
-    with (DATA / "terms_sentences.tsv").open(encoding="utf-8", newline="") as file:
+def read_sentences(name: str) -> list[Sentence]:
+    with (DATA / f"{name}_sentences.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
     return [Sentence(kind, en, de, list(filter(None, names.split("|")))) for kind, en, de, names in rows]
 
 
-def read_terms() -> list[Term]:
+def read_terms(name: str) -> list[Term]:
     with TemporaryDirectory() as folder, TermBase.create(Path(folder) / "set", "en", "de") as base:
-        base.import_file(DATA / "terms.tsv")
+        base.import_file(DATA / f"{name}.tsv")
         return base.terms()
 
 
 def translate(
-    model: BaseModel, system: System, sentences: Sequence[Sentence], terms: Sequence[Term], folder: Path
+    model: BaseModel,
+    system: System,
+    sentences: Sequence[Sentence],
+    terms: Sequence[Term],
+    folder: Path,
+    name: str,
 ) -> tuple[list[str], float]:
     """The translations, and the seconds of CPU time they took; memories are made before."""
-    memory = make_memory(model, system.memory, terms, folder) if system.memory else None
+    memory = make_memory(model, system.memory, terms, folder, name) if system.memory else None
     translator = Translator(model, memory, terms=system.terms(terms, model) if system.terms else None)
     begin = time.process_time()
     texts = [one.text for one in translator.translate([sentence.source for sentence in sentences])]
@@ -127,7 +134,7 @@ def translate(
     return texts, seconds
 
 
-def make_memory(model: BaseModel, kind: str, terms: Sequence[Term], folder: Path) -> Memory:
+def make_memory(model: BaseModel, kind: str, terms: Sequence[Term], folder: Path, name: str) -> Memory:
     directory = folder / kind
     if directory.exists():
         return Memory.open(directory, model)
@@ -136,7 +143,8 @@ def make_memory(model: BaseModel, kind: str, terms: Sequence[Term], folder: Path
         for one in terms:
             memory.add(one.source, one.targets[0])
     else:
-        memory.import_file(ROOT / "examples" / "ombravella.tmx")
+        contrary = DATA / f"{name}_memory.tsv"
+        memory.import_file(contrary if contrary.exists() else ROOT / "examples" / "ombravella.tmx")
     return memory
 
 

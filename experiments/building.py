@@ -39,7 +39,12 @@ def build_memory(name: str, pairs: Pairs, directory: Path, base: BaseModel, cloc
             clock.check()
             chunk = pairs[first : first + IMPORT_AT_ONCE]
             # Pairs of a chunk that a killed run had already committed are recognised as duplicates.
-            memory.import_pairs((Pair(source, target) for source, target in chunk), at_once=KEYS_AT_ONCE)
+            # Each chunk has a context of its own, or it would replace earlier pairs with the same source.
+            memory.import_pairs(
+                (Pair(source, target, context=f"from {first}") for source, target in chunk),
+                at_once=KEYS_AT_ONCE,
+                keys="now",
+            )
             write_json(progress, first + len(chunk))
             say(f"memory {name}: {first + len(chunk):,} of {len(pairs):,} pairs")
     part.rename(directory)

@@ -182,7 +182,7 @@ def _work_through(pipeline: Pipeline, document: Slice, name: str) -> list[str]:
     translator, ready = pipeline.translator(UNFITTED), pipeline.smoother(UNFITTED)
     assert isinstance(ready, Smoother)
     with Memory.create(directory, pipeline.base) as memory:
-        memory.import_pairs(Pair(*pair) for pair in pairs[: len(lines)])
+        memory.import_pairs((Pair(*pair) for pair in pairs[: len(lines)]), keys="now")
         for source, target in pairs[len(lines) :]:
             if len(lines) % SAVE_EVERY == 0:
                 write_json(begun, lines)

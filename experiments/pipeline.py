@@ -25,13 +25,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from experiments.building import build_memory, train_baseline
 from experiments.data import Corpora, Pairs, Slice, languages_of
 from experiments.engine import Engine, Fit, MemorySpec, RivalFit, Training
 from experiments.rivals import Rival, learn, look_up, rival_of
-from experiments.stages import Clock, OutOfTime, digest, locked, part_of, read_json, say, write_json
+from experiments.stages import Clock, OutOfTime, digest, locked, read_json, say, write_json
+from kster.files import new_directory, write_atomically
 from kster.memory import Memory, Neighbours
 from kster.model import BaseModel, ForcedSentence
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, Smoothing, fit, tune
@@ -141,18 +142,17 @@ class Pipeline:
         def make() -> None:
             memory, spec = self.memory(wanted.memory), wanted.memory
             say(f"fitting {directory.name}")
-            part = part_of(directory)
-            report = fit(
-                self.base,
-                memory,
-                wanted.settings,
-                self.corpora.fitting_pairs(*wanted.dev),
-                caches=self.cache / "lookups" / digest(spec.identity),
-                directory=part,
-            )
-            say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
-            write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
-            part.rename(directory)
+            with new_directory(directory) as part:
+                report = fit(
+                    self.base,
+                    memory,
+                    wanted.settings,
+                    self.corpora.fitting_pairs(*wanted.dev),
+                    caches=self.cache / "lookups" / digest(spec.identity),
+                    directory=part,
+                )
+                say(f"  dev nats/token: base {report.dev.base:.3f}, kster {report.dev.kster:.3f}")
+                write_json(self.out / "fits" / self.direction / f"{directory.name}.json", report.to_json())
 
         self.once(directory, make)
         return directory
@@ -189,9 +189,7 @@ class Pipeline:
             pairs = self.corpora.fitting_pairs(*wanted.dev)
             learn(rival, look_up(rival, self.base, self.memory(wanted.memory), pairs), wanted.steps)
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = part_of(path)
-            save_file(rival.state_dict(), part)
-            part.rename(path)
+            write_atomically(path, save(rival.state_dict()))
 
         self.once(path, make)
         rival.load_state_dict(load_file(path))

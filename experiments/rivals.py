@@ -96,7 +96,15 @@ class Rival(nn.Module):
             own = own_log_probs(self._model, neighbours.keys, neighbours.values)
         return Evidence(squared, neighbours.values, found, at_values.float(), own, largest.float())
 
-    def forward(self, _: Tensor, neighbours: Neighbours, at_values: Tensor, largest: Tensor) -> Smoothing:
+    def forward(
+        self,
+        _: Tensor,
+        neighbours: Neighbours,
+        at_values: Tensor,
+        largest: Tensor,
+        focus: Tensor | None = None,
+    ) -> Smoothing:
+        """As `Smoother.forward`; queries and focus are not evidence for these."""
         weights, base = self.weigh(self.evidence(neighbours, at_values, largest))
         examples = weights.logsumexp(-1)  # (n,) log λ
         nothing = ~(neighbours.ids >= 0).any(-1)

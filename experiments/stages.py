@@ -5,11 +5,9 @@ Stages named by their settings, files that are whole or absent, a lock for each 
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import hashlib
 import json
-import os
 import sys
 import time
 import zlib
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
-from kster.files import atomic_text
+from kster.files import atomic_text, try_lock
 
 
 class OutOfTime(Exception):
@@ -62,17 +60,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
-def part_of(path: Path) -> Path:
-    """Where a directory is written before it takes its place; each process has its own."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+        yield try_lock(file, wait=wait)
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -11,9 +11,8 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 
@@ -47,12 +46,11 @@ def share_out(
 ) -> bool:
     """Do all of them, in this order; False when the time was over before everything was done."""
     done, failed = [], []
-    with (
-        _threads(max(1, (os.cpu_count() or 1) // workers)),
-        ProcessPoolExecutor(
-            min(workers, len(shares)), get_context("spawn"), _begin, (open_pipeline, budget, clock.left)
-        ) as pool,
-    ):
+    context = get_context("forkserver")  # which imports torch once for all of them
+    context.set_forkserver_preload([__name__])
+    threads = max(1, (os.cpu_count() or 1) // workers)  # none may take all cores for itself
+    begin = (open_pipeline, budget, clock.left, threads)
+    with ProcessPoolExecutor(min(workers, len(shares)), context, _begin, begin) as pool:
         for share, future in [(share, pool.submit(_do, share)) for share in shares]:
             try:
                 done.append(future.result())
@@ -61,20 +59,6 @@ def share_out(
     if failed:
         raise KsterError("failed: " + "; ".join(failed) + ". What is finished is kept")
     return all(done)
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """For processes that are started meanwhile: none may take all cores for itself."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = str(count)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
 
 
 class _Worker:
@@ -123,8 +107,10 @@ class _Worker:
 _worker: _Worker | None = None  # of this process
 
 
-def _begin(open_pipeline: OpenPipeline, budget: Budget, seconds: float | None) -> None:
+def _begin(open_pipeline: OpenPipeline, budget: Budget, seconds: float | None, threads: int) -> None:
     global _worker
+    torch.set_num_threads(threads)
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # of libraries that are not yet loaded
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     _worker = _Worker(open_pipeline, budget, Clock(seconds))
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from kster.errors import KsterError
+from kster.files import new_directory, replacing
 from kster.model import BaseModel
 from kster.training.prepared import MANIFEST, SIDES, PreparedData, Side
 from kster.training.settings import TrainSettings, load_settings
@@ -87,10 +88,8 @@ def distil(
         texts = [vocabulary.decode(_row(source, i), int(swap)) for i in rows]
         made = translator.translate(texts, beam=beam, split_sentences=False)
         tokens, lengths = vocabulary.encode([t.text for t in made], int(not swap), threads=4)
-        partial = file.with_suffix(".partial")
-        with partial.open("wb") as stream:
+        with replacing(file) as stream:
             np.savez(stream, tokens=tokens, lengths=lengths)
-        partial.rename(file)
         print(f"{start + len(rows):,} of {len(chosen):,} sentences", flush=True)
     _join(prepared, blocks, chosen, target, output, swap=swap, longest=settings.cleaning.max_tokens)
     shutil.rmtree(blocks)
@@ -145,17 +144,15 @@ def _join(
             if 1 < len(part) <= longest:
                 rows[i] = part
         first += len(parts)
-    partial = output.with_name(f".{output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    shutil.copytree(prepared.directory, partial)
     name = SIDES[0 if swap else 1]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    np.save(partial / f"train.{name}.tokens.npy", np.concatenate(rows).astype(np.uint16))
-    np.save(partial / f"train.{name}.offsets.npy", offsets.astype(target.offsets.dtype))
     manifest = {**prepared.manifest, "distilled": json.loads((blocks / "facts.json").read_text())}
     manifest["train"] = {**manifest["train"], f"{name}_tokens": int(offsets[-1])}
-    (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    partial.rename(output)
+    with new_directory(output) as partial:
+        shutil.copytree(prepared.directory, partial, dirs_exist_ok=True)
+        np.save(partial / f"train.{name}.tokens.npy", np.concatenate(rows).astype(np.uint16))
+        np.save(partial / f"train.{name}.offsets.npy", offsets.astype(target.offsets.dtype))
+        (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

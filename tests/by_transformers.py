@@ -69,7 +69,7 @@ def generated(
         num_return_sequences=beam,
         length_penalty=length_penalty,
         max_new_tokens=limit + len(prefix) - 1,
-        early_stopping=False,
+        early_stopping="never" if length_penalty >= 1.0 else False,
         do_sample=False,
         bad_words_ids=[[model.pad_id]],
         forced_bos_token_id=prefix[1] if len(prefix) > 1 else None,

@@ -119,3 +119,33 @@ def test_the_held_out_segments_are_not_in_the_memory() -> None:
     assert len(english) == len(german) >= 120
     assert not {p.source.casefold() for p in pairs} & {x.casefold() for x in english}
     assert not {p.target.casefold() for p in pairs} & {x.casefold() for x in german}
+
+
+NEAR_DUPLICATES = [
+    # taught, its translation; now, the word it needs, the word that only the taught sentence has
+    (
+        *("The scanner beeps twice when the badge is invalid.", "Das Lesegerät piept zweimal, wenn der "),
+        *("Ausweis ungültig ist.", "The scanner beeps twice when the badge is lost.", "verloren", "ungültig"),
+    ),
+    (
+        *("The gates close at 6 pm.", "Die Tore schließen um 18 Uhr.", ""),
+        *("The gates close at 9 pm.", "21|9", "18"),
+    ),
+    (
+        *("There are crumbs in the toaster.", "Im Toaster sind Krümel.", ""),
+        *("There are no crumbs in the toaster.", "kein", "nirgends"),
+    ),
+]
+
+
+def test_a_word_that_a_taught_sentence_does_not_have_is_not_taken_from_it(
+    english_german: Translator, tmp_path: Path
+) -> None:
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        for source, first, second, *_ in NEAR_DUPLICATES:
+            memory.add(source, first + second)
+        made = english_german.translate([case[3] for case in NEAR_DUPLICATES], memory=memory)
+        for translation, (*_, wanted, unwanted) in zip(made, NEAR_DUPLICATES, strict=True):
+            assert re.search(wanted, translation.text), translation.text
+            assert unwanted not in translation.text
+        assert "Lesegerät" in made[0].text  # the rest is as taught

@@ -24,7 +24,7 @@ from kster.version import __version__
 
 if TYPE_CHECKING:
     from kster.formats import Pair
-    from kster.memory import Match, Memory, MemoryGroup, Segment
+    from kster.memory import Match, Memory, MemoryGroup, SearchableMemory, Segment
     from kster.model import BaseModel
     from kster.smoothing import FitSettings, Smoother
     from kster.translation import Translation, Translator
@@ -36,6 +36,7 @@ _HOMES = {
     "Memory": "kster.memory",
     "MemoryGroup": "kster.memory",
     "Pair": "kster.formats",
+    "SearchableMemory": "kster.memory",
     "Segment": "kster.memory",
     "Smoother": "kster.smoothing",
     "Translation": "kster.translation",
@@ -56,6 +57,7 @@ __all__ = [
     "MemoryStoreError",
     "ModelError",
     "Pair",
+    "SearchableMemory",
     "Segment",
     "SettingsError",
     "Smoother",

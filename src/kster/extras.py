@@ -15,8 +15,8 @@ _MODULES = {
         "prometheus_client",
         "pydantic",
         "yaml",
-        "py3langid",
     ),
+    "ray": ("fastapi", "py3langid", "ray"),
     "train": ("yaml",),  # TensorBoard is used if it is there
 }
 

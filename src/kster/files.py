@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import glob
 import gzip
 import io
 import lzma
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO, TextIO, cast
+from typing import IO, Any, BinaryIO, TextIO, cast
 
 from kster.errors import KsterError
 
@@ -82,6 +84,36 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 @contextmanager
+def new_directory(directory: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A directory to fill, renamed to `directory` when the block ends without an error. Raises OSError.
+
+    replace: an older one is removed; otherwise only an empty one is. What a process that was killed has left
+    is removed by the next.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    for left in directory.parent.glob(f".{glob.escape(directory.name)}.*.lock"):
+        with suppress(OSError), left.open("ab") as lock:
+            if try_lock(lock):
+                shutil.rmtree(left.with_suffix(".part"), ignore_errors=True)
+                left.unlink()
+    part = directory.with_name(f".{directory.name}.{secrets.token_hex(4)}.part")
+    with part.with_suffix(".lock").open("xb") as lock:  # not `part` itself, which others may lock
+        try:
+            with suppress(OSError):  # not every file system has locks
+                try_lock(lock)
+            part.mkdir()
+            yield part
+            if replace:
+                shutil.rmtree(directory, ignore_errors=True)
+            elif directory.exists():
+                directory.rmdir()
+            part.rename(directory)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            Path(lock.name).unlink(missing_ok=True)
+
+
+@contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """One at a time, across threads and processes, where the file system has locks."""
     descriptor = os.open(directory, os.O_RDONLY)
@@ -93,10 +125,13 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(descriptor)  # which unlocks it
 
 
-def try_lock(file: int | IO[bytes]) -> bool:
-    """Whether an open file is ours now, until it is closed, however we end; False while it is another's."""
+def try_lock(file: int | IO[Any], *, wait: bool = False) -> bool:
+    """Whether an open file is ours now, until it is closed, however we end; False while it is another's.
+
+    wait: until the other has closed it. Raises OSError where the file system has no locks.
+    """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kster
-from kster import BaseModel, FitSettings, KsterError, Memory, Pair, Translator
+from kster import BaseModel, FitSettings, KsterError, Memory, Pair, Smoother, Translator
 from tiny import ENGLISH, GERMAN
 
 SCRIPT = """
@@ -87,6 +87,37 @@ def test_docstrings_of_what_people_call_name_every_argument(function: object) ->
     text = inspect.getdoc(function) or ""
     assert "Args:" in text
     assert "Raises:" in text
+    _require_every_argument(function, text)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(Memory.search, Memory.similar, Memory.matches, Memory.provenance, Memory.segment, Memory.segments),
+        *(Memory.segment_count, Memory.find_text, Memory.export_file, Memory.back_up, Memory.restore),
+        *(Memory.remove_pair, BaseModel.tokenise_source, BaseModel.tokenise_target, BaseModel.detokenise),
+        *(BaseModel.force_decode, BaseModel.make_keys, Smoother.save, Smoother.load, Translator.resolve),
+    ],
+    ids=lambda function: function.__qualname__,
+)
+def test_docstrings_of_the_rest_name_every_argument_too(function: object) -> None:
+    text = inspect.getdoc(function) or ""
+    assert "Args:" in text
+    _require_every_argument(function, text)
+
+
+@pytest.mark.parametrize("name", [name for name in kster.__all__ if name[0].isupper()])
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    public = getattr(kster, name)
+    assert inspect.getdoc(public)
+    for member, value in inspect.getmembers(public):
+        function = value.fget if isinstance(value, property) else value
+        ours = inspect.isfunction(function) and function.__module__.startswith("kster")
+        if ours and not member.startswith("_"):
+            assert inspect.getdoc(value), f"{name}.{member}"
+
+
+def _require_every_argument(function: object, text: str) -> None:
     for name, parameter in inspect.signature(function).parameters.items():  # type: ignore[arg-type]
         if name not in ("self", "cls") and parameter.kind is not parameter.VAR_KEYWORD:
             assert re.search(rf"^\s+(\w+, )*{name}(, \w+)*: ", text, re.M), f"{name} is not explained"

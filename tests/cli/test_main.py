@@ -100,12 +100,12 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_progress_of_several_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     def job() -> None:
-        with progress_bars({"caching": ("words", None), "fitting": ("steps", 400)}) as show:
-            show("caching", 7)
-            show("fitting", 20)
+        with progress_bars({"caching": "words", "fitting": "steps"}) as show:
+            show("caching", 7, 9)
+            show("fitting", 20, 400)
 
     written = on_a_terminal(monkeypatch, job)
-    assert "7 words" in written
+    assert "7 of 9 words" in written
     assert "20 of 400 steps" in written
 
 

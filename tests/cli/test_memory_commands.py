@@ -191,6 +191,26 @@ def test_import_from_two_files_of_lines(kster: Call, memory: Path, tmp_path: Pat
     assert f"{source}, line 2" in done.err
 
 
+def test_keys_can_be_left_for_later_and_translations_use_the_pairs_all_the_same(
+    kster: Call, memory: Path, tmp_path: Path
+) -> None:
+    file = write_lines(tmp_path / "more.tsv", [f"{PAIRS[0][0]} {n}\t{PAIRS[0][1]} {n}" for n in range(20)])
+    done = kster("memory", "import", memory, file, "--keys", "later")
+    assert done.out == f"{file}: 20 added, 0 there already, 0 rejected\n"
+    assert "20 segments have no keys yet: translations make those they need" in done.err
+    info = kster("memory", "info", memory).out
+    assert ", of 30 segments; those of 20 are made when they are needed" in info
+    assert kster("translate", "--memory", memory, stdin=f"{PAIRS[0][0]} 7\n").status == 0
+    left = json.loads(kster("memory", "info", memory, "--json").out)["without_keys"]
+    assert 0 < left < 20
+    assert kster("memory", "keys", memory).out == f"made the keys of {left} segments\n"
+    assert json.loads(kster("memory", "keys", memory, "--json").out) == {"made": 0}
+    assert "when they are needed" not in kster("memory", "info", memory).out
+    more = write_lines(tmp_path / "most.tsv", ["quite another one\tein ganz anderer"])
+    assert kster("memory", "import", memory, more, "--keys", "now").status == 0
+    assert json.loads(kster("memory", "info", memory, "--json").out)["without_keys"] == 0
+
+
 def test_import_of_a_broken_file_keeps_nothing_of_it(kster: Call, memory: Path, tmp_path: Path) -> None:
     good = write_lines(tmp_path / "good.tsv", ["something new\tetwas Neues"])
     broken = tmp_path / "broken.tmx"
@@ -275,3 +295,69 @@ def test_matches_are_percentages_best_first(kster: Call, filled_memory: Path) ->
     words = len(source.split())
     assert nearly[0]["percentage"] == 100 * words // (words + 1)
     assert kster("memory", "matches", filled_memory, "wholly different words").out == ""
+
+
+def test_check_lists_what_is_probably_wrong_and_removes_it_when_told_to(kster: Call, memory: Path) -> None:
+    kster("memory", "add", memory, "press it 12 times", "13 Mal drücken")
+    kster("memory", "add", memory, "press %s", "drücken")
+    listed = kster("memory", "check", memory)
+    assert [line.split("\t")[:2] for line in listed.lines] == [["numbers", "31"], ["codes", "32"]]
+    assert listed.err == "2 of 32 segments listed (numbers 1, codes 1)\n"
+    found = json.loads(kster("memory", "check", memory, "--kind", "codes", "--json").out)
+    assert (found["rejected"], found["removed"]) == (0, 0)
+    assert found["findings"][0] | {"segment": 0} == {
+        "kind": "codes",
+        "segment": 0,
+        "reason": "%s not in the target",
+        "other": None,
+        "source": "press %s",
+        "target": "drücken",
+    }
+    removed = kster("memory", "check", memory, "--kind", "codes", "--remove")
+    assert removed.err == "1 of 32 segments listed (codes 1); removed\n"
+    assert len(kster("memory", "list", memory).lines) == 31
+    assert kster("memory", "check", memory, "--kind", "typos").is_mistake("unknown kind 'typos'")
+
+
+def test_rejected_segments_are_listed_and_brought_back_and_the_history_says_who(
+    kster: Call, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "anna")
+    kster("memory", "add", memory, "press %s", "drücken")
+    assert kster("memory", "check", memory, "--kind", "codes", "--reject").err.endswith("; rejected\n")
+    assert kster("memory", "list", memory, "--state", "rejected").out == "31\tpress %s\tdrücken\n"
+    assert "30 (1 rejected)" in kster("memory", "info", memory).out
+    approved = kster("memory", "approve", memory, 31)
+    assert approved.out == "segment 31: approved: press %s → drücken\n"
+    kster("memory", "add", memory, "press %s", "%s drücken")
+    rows = [line.split("\t")[1:4] for line in kster("memory", "history", memory, 31).lines]
+    changes = [row for row in rows if row[2] != "added"]  # within a second, additions come first
+    assert changes == [
+        ["anna", "31", "rejected"],
+        ["anna", "31", "approved"],
+        ["anna", "31", "superseded by 32"],
+    ]
+    assert [row[:2] for row in rows if row[2] == "added"] == [["anna", "31"], ["anna", "32"]]
+    assert kster("memory", "reject", memory, 32).status == 0
+    assert json.loads(kster("memory", "history", memory, "--limit", 1, "--json").out)[0]["segment"] == 31
+    assert kster("memory", "approve", memory, 99).is_mistake("no segment 99; nothing was changed")
+    assert kster("memory", "check", memory, "--reject", "--remove").is_mistake("cannot both be had")
+    assert kster("memory", "list", memory, "--state", "odd").is_mistake("state is 'odd'; accepted: live")
+
+
+def test_fuzzy_translations_come_in_as_drafts_unless_they_are_trusted(
+    kster: Call, memory: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.po"
+    file.write_text('#, fuzzy\nmsgctxt "door"\nmsgid "open it"\nmsgstr "öffnen"\n', encoding="utf-8")
+    assert kster("memory", "import", memory, file).out.endswith(
+        "1 added (1 as drafts), 0 there already, 0 rejected\n"
+    )
+    assert len(kster("memory", "list", memory).lines) == 30
+    assert kster("memory", "export", memory, tmp_path / "all.tmx", "--drafts").status == 0
+    text = (tmp_path / "all.tmx").read_text(encoding="utf-8")
+    assert '<prop type="x-status">draft</prop>\n<prop type="x-context">door</prop>' in text
+    assert kster("memory", "import", memory, file, "--approve-drafts").out.endswith(
+        "0 added, 0 there already, 0 rejected, 1 approved\n"
+    )
+    assert len(kster("memory", "list", memory).lines) == 31

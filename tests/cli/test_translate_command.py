@@ -201,3 +201,14 @@ def test_languages_may_be_repeated_but_not_contradict_the_memory(kster: Call, fi
     assert done.lines == [target]
     assert kster(*with_memory, "--target-lang", "fr", stdin=source).is_mistake("target language 'fr'")
     assert kster(*with_memory, "--source-lang", "de", stdin=source).is_mistake("are en → de")
+
+
+def test_confidence_is_in_json_or_in_notes(kster: Call, filled_memory: Path) -> None:
+    asked = ("translate", "--memory", filled_memory, "--confidence")
+    done = kster(*asked, stdin=f"{PAIRS[0][0]}\n\nxeno pfft\n")
+    assert done.lines[0] == PAIRS[0][1]
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["line 1", "line 3"]
+    assert "look at" in done.err.splitlines()[1]
+    (one,) = map(json.loads, kster(*asked, "--json", stdin=PAIRS[0][0]).lines)
+    assert 0 < one["confidence"] < 1
+    assert one["words"][0].keys() == {"text", "start", "end", "confidence"}

@@ -50,6 +50,30 @@ def test_what_a_file_is_made_of_is_counted(
         open_document(name, content, "en", "de")
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.docx", word_file(b"<w:p><w:r><w:t>words</w:t></w:r></w:p>")),
+        ("a.xlf", b"<xliff><file><trans-unit><source>words</source></trans-unit></file></xliff>"),
+        ("a.html", b"<p>words</p>"),
+        ("a.po", b'msgid "words"\nmsgstr ""\n'),
+        ("a.md", b"words"),
+        ("a.txt", b"words"),
+        ("a.json", b'{"a": "words"}'),
+        ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nwords\n"),
+    ],
+)
+def test_a_document_is_read_and_written_within_its_time(name: str, content: bytes) -> None:
+    with limits.at_most(60):
+        document = open_document(name, content, "en", "de")
+    assert len(document.units) == 1
+    with limits.at_most(-1):
+        with pytest.raises(KsterError, match=f"{name}: it takes too long to read and write; divide it"):
+            open_document(name, content, "en", "de")
+        with pytest.raises(KsterError, match="it takes too long"):
+            document.written([["Wörter"]])
+
+
 def test_elements_nest_only_so_deep() -> None:
     deep = b"<w:p>" + b"<w:ins>" * 300 + b"<w:r><w:t>a</w:t></w:r>" + b"</w:ins>" * 300 + b"</w:p>"
     with pytest.raises(KsterError, match="more than 256 elements in another"):

@@ -61,3 +61,11 @@ def test_a_text_file_keeps_its_encoding_and_what_has_no_words(encoding: str) -> 
     text = "12 345\r\n\x0c---\u2028\n\r{}"
     assert capitals("a.txt", text.format("süß").encode(encoding)) == text.format("SÜSS").encode(encoding)
     assert capitals("a.txt", text.format("").encode(encoding)) == text.format("").encode(encoding)
+
+
+def test_lines_that_are_sentences_stay_lines() -> None:
+    """As in messages: a break moved into a sentence would be seen."""
+    text = b"This file could not be opened, since somebody else is using it.\nTry again later.\n"
+    assert capitals("a.txt", text) == text.upper()
+    po = b'msgid "The connection was lost while the file was being sent.\\n"\n"Try again."\nmsgstr ""\n'
+    assert b'SENT.\\n"\n"TRY AGAIN."' in capitals("a.po", po)

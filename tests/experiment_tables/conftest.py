@@ -18,7 +18,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def budget() -> Budget:
-    fit = {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 200, "k": 4}
+    fit = QUICK.fit | {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 200, "k": 4}
     small = replace(QUICK, memory=30, test=3, dev=6, dev_decoded=2, fit=fit, sizes=(5, 20), online=4)
     return replace(small, ks=(4,), climbs=0, domains=("koran", "law"))
 
@@ -33,3 +33,10 @@ def own_wordnet(monkeypatch: pytest.MonkeyPatch, wordnet_directory: Path) -> Non
     """Tests do not depend on what is installed."""
     monkeypatch.setenv("WNSEARCHDIR", str(wordnet_directory))
     monkeypatch.setattr("experiments.contrastive.thesaurus_of", lambda language: None)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
+    monkeypatch.setattr("experiments.command.QUICK", budget)
+    monkeypatch.setattr("experiments.results.RESAMPLES", 20)
+    monkeypatch.setattr("experiments.robustness.SEEDS", (1, 2))

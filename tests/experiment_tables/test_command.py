@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.budget import Budget
 from experiments.command import Request, carry_out
 from experiments.data import write_lines
 from experiments.experiment import result_file
@@ -53,10 +52,7 @@ def test_results_of_another_model_are_not_replaced(
     another: Path,
     data: Path,
     tmp_path: Path,
-    budget: Budget,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", budget)
     assert carry_out(ask("unseen", data, [taught_marian], tmp_path, quick=True))
     assert carry_out(ask("unseen", data, [taught_marian], tmp_path, quick=True))  # its own place
     for name in ("unseen", "mdmt"):  # one report has one model

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from experiments import NAMES
-from experiments.budget import Budget
 from experiments.catalogue import EXPERIMENTS
 from experiments.command import Request, carry_out
 
@@ -17,13 +16,6 @@ from experiments.command import Request, carry_out
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One directory for all experiments: what one has made, another finds."""
     return tmp_path_factory.mktemp("experiments")
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", budget)
-    monkeypatch.setattr("experiments.results.RESAMPLES", 20)
-    monkeypatch.setattr("experiments.robustness.SEEDS", (1, 2))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from experiments.budget import Budget
 from experiments.command import Request, carry_out
 from experiments.data import DISTURBED, Corpora, Slice, _lines, write_lines
 from experiments.stages import read_json
@@ -91,10 +90,7 @@ def run(name: str, data: Path, model: Path, out: Path, stage: str = "run", worke
     return carry_out(request)
 
 
-def test_a_run_and_its_report_refuse_another_text(
-    taught_marian: Path, own: Path, tmp_path: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", budget)
+def test_a_run_and_its_report_refuse_another_text(taught_marian: Path, own: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run("unseen", own, taught_marian, out)
     for place in (out, out / "cache"):
@@ -114,9 +110,8 @@ def test_a_run_and_its_report_refuse_another_text(
 
 
 def test_text_that_was_made_is_known_as_well(
-    own: Path, tmp_path: Path, taught_marian: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
+    own: Path, tmp_path: Path, taught_marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", budget)
     monkeypatch.setattr("experiments.experiment.Experiment.run", lambda *given: None)  # what comes before it
     out = tmp_path / "out"
     assert run("robustness", own, taught_marian, out)
@@ -130,9 +125,8 @@ def test_text_that_was_made_is_known_as_well(
 
 
 def test_what_word_senses_are_found_in_is_known_where_it_is_there(
-    own: Path, tmp_path: Path, taught_marian: Path, budget: Budget, monkeypatch: pytest.MonkeyPatch
+    own: Path, tmp_path: Path, taught_marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.command.QUICK", budget)
     monkeypatch.setattr("experiments.experiment.Experiment.run", lambda *given: None)
     out = tmp_path / "out"
     assert run("wsd", own, taught_marian, out)

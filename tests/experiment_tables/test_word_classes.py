@@ -29,6 +29,7 @@ def test_a_token_is_decided_when_it_is_the_memorys_favourite_but_not_the_base_mo
         log_normaliser=nothing,
         mean_log_prob=nothing,
         max_log_prob=torch.tensor([-0.1, -0.1, -0.1]),  # the second token is the base model's favourite, too
+        focus=torch.zeros(3, 63),
     )
     neighbours = Neighbours(
         distances=torch.ones(3, 3),

@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from experiments.workers import _begin
 if __name__ == "__main__":
-    with ProcessPoolExecutor(1, get_context("spawn"), _begin, (None, None, None)) as pool:
+    with ProcessPoolExecutor(1, get_context("forkserver"), _begin, (None, None, None, 1)) as pool:
         print(pool.submit(os.getpid).result(), flush=True)
         time.sleep(60)
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kster.errors import KsterError
-from kster.files import atomic_text
+from kster.files import atomic_text, locked, new_directory
 from kster.formats import Pair, write_pairs
 
 PAIRS = [Pair("a house", "ein Haus")]
@@ -109,3 +109,32 @@ def test_a_file_that_may_not_be_written_is_not_replaced(
 def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KsterError, match=r"Is a directory\); nothing was changed"):
         write_pairs(tmp_path, PAIRS, "en", "de", format="tsv")
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    with new_directory(place) as part:
+        (part / "file").write_text("first")
+        assert not place.exists()
+    with pytest.raises(FileNotFoundError), new_directory(place, replace=True) as part:
+        (part / "file").rename(part / "another")  # which is not there
+    assert (place / "file").read_text() == "first"
+    with pytest.raises(OSError, match="not empty"), new_directory(place):
+        pass
+    with new_directory(place, replace=True) as part:
+        (part / "file").write_text("third")
+    assert (place / "file").read_text() == "third"
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_is_making_is_not(tmp_path: Path) -> None:
+    place, left = tmp_path / "place", tmp_path / ".place.0000.part"
+    left.mkdir()
+    left.with_suffix(".lock").touch()
+    with new_directory(place) as first, new_directory(tmp_path / "place") as second:
+        assert not left.exists()
+        assert first.is_dir()
+        with locked(second):  # what fills it may be careful, too
+            pass
+    assert place.is_dir()
+    assert list(tmp_path.iterdir()) == [place]

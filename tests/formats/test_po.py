@@ -9,7 +9,7 @@ HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"La
 
 def test_entries_become_pairs_with_their_context_as_id(put) -> None:
     path = put("a.po", HEADER + 'msgid "a"\nmsgstr "b"\n\nmsgctxt "menu"\nmsgid "c"\nmsgstr "d"\n')
-    assert read(path) == ([Pair("a", "b"), Pair("c", "d", "menu")], [])
+    assert read(path) == ([Pair("a", "b"), Pair("c", "d", "menu", context="menu")], [])
 
 
 def test_strings_over_several_lines_and_escapes_are_put_together(put) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.conftest import read
-from kster.formats import Pair, write_pairs
+from kster.formats import Pair, read_pairs, write_pairs
 from kster.formats.text import one_line
 from kster.text.characters import printable
 
@@ -108,3 +108,13 @@ def test_pairs_of_unnamed_languages_come_back(name: str) -> None:
 @pytest.mark.parametrize("name", [*WHOLE, "tsv", "moses"])
 def test_no_pairs_make_a_file_that_can_be_read(name: str) -> None:
     assert write_and_read([], name) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["a.tmx", "a.xlf", "a.po"])
+def test_status_and_context_are_read_back(name: str, tmp_path: Path) -> None:
+    pairs = [
+        Pair("open", "offen", "menu", context="menu"),
+        Pair("open", "auf", "door", context="door", status="draft"),
+    ]
+    write_pairs(tmp_path / name, pairs, "en", "de")
+    assert list(read_pairs(tmp_path / name, "en", "de", drafts=True)) == pairs

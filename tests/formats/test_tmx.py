@@ -80,3 +80,33 @@ def test_the_codes_of_nllb_are_written_as_bcp_47_and_read_back(tmp_path):
     write_pairs(file, [Pair("a", "b")], "eng_Latn", "deu_Latn")
     assert 'xml:lang="en"' in file.read_text(encoding="utf-8")
     assert [pair.source for pair in read_pairs(file, "eng_Latn", "deu_Latn")] == ["a"]
+
+
+def test_properties_say_status_context_and_author(put) -> None:
+    def unit(id: str, properties: str, attributes: str = "") -> str:
+        segments = (
+            '<tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"' + attributes + "><seg>b</seg></tuv>"
+        )
+        return f'<tu tuid="{id}">{properties}{segments}</tu>'
+
+    def prop(type: str, text: str) -> str:
+        return f'<prop type="{type}">{text}</prop>'
+
+    path = put(
+        "a.tmx",
+        tmx(
+            unit("1", prop("x-context", "menu"), ' changeid="anna"'),
+            unit("2", prop("x-ConfirmationLevel", "Draft")),
+            unit("3", prop("x-ConfirmationLevel", "RejectedTranslation")),
+            unit("4", prop("x-Origin", "Machine Translation")),
+            unit("5", "", ' creationid="MT!"'),
+            unit("6", prop("x-ConfirmationLevel", "ApprovedSignOff") + prop("x-origin", "MT")),
+        ),
+    )
+    pairs = [item for item in read_pairs(path, "en", "de", drafts=True) if isinstance(item, Pair)]
+    assert [pair.status for pair in pairs] == [
+        *("approved", "draft", "rejected", "draft", "draft", "approved"),
+    ]
+    assert (pairs[0].context, pairs[0].author) == ("menu", "anna")
+    assert [pair.id for pair in read(path)[0]] == ["1", "6"]  # drafts are rejections, unless asked for
+    assert [rejection.reason for rejection in read(path)[1]][2] == "machine translation"

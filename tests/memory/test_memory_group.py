@@ -25,8 +25,7 @@ def test_a_group_finds_what_one_memory_with_everything_would(
     tmp_path: Path, group: MemoryGroup, speller: Speller
 ) -> None:
     whole = Memory.create(tmp_path / "whole", speller)
-    for memory in group.memories:
-        whole.import_pairs(memory.export())
+    whole.import_pairs(pair for memory in group.memories for pair in memory.export())
     queries = torch.cat([speller.query("tree"), speller.query("bird", "Vo"), torch.zeros(1, 16)])
     ours, theirs = group.search(queries, 6), whole.search(queries, 6)
     assert torch.equal(ours.distances, theirs.distances)

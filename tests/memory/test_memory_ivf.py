@@ -86,7 +86,7 @@ def test_of_more_exact_matches_than_candidates_the_newest_are_found(
     assert large.segment_ids(found.ids)[1].tolist() == newest
     assert found.distances[1].tolist() == [0.0] * 16
     large.remove(newest[:3])
-    late = large.add("same", "late").id  # beside the lists
+    late = large.add("same", "late", context="another").id  # beside the lists; the older ones stay
     found = large.search(queries, 3)
     assert large.segment_ids(found.ids)[1].tolist() == [late, newest[3], newest[4]]
     assert found.distances[[0, 2], 0].tolist() == [0.0, 0.0]

@@ -104,13 +104,16 @@ def test_searches_do_not_wait_for_the_lists(large: Memory, monkeypatch: pytest.M
         file.unlink()
     with Memory.open(large.directory, large.model, search=SMALL) as memory:
         exact = Memory.open(large.directory, large.model, search=EXACT).search(queries + 0.3, 16)
+        assert memory.size().index == "unused"
         assert torch.equal(memory.search(queries + 0.3, 16).ids, exact.ids)
         assert began.wait(timeout=60)
+        assert memory.size().index == "outdated"
         added = memory.add("meanwhile", "inzwischen")
         assert torch.equal(memory.search(queries, 1).ids[:, 0], ids)
         may_go_on.set()
         index = index_of(memory)
         assert (index._indexed, index.outdated) == (4_000, False)  # what was added meanwhile lies beside
+        assert memory.size().index == "ivf"
         memory.remove(added.id)
         before = index._lists
         may_go_on.clear()

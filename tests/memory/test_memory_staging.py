@@ -15,6 +15,7 @@ from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.memory.importing import CHUNK
+from kster.memory.memory import Keys
 from kster.memory.store.owned_directory import claim
 
 
@@ -23,32 +24,33 @@ def areas(memory: Memory) -> list[str]:
     return [path.name for path in staging.iterdir()] if staging.exists() else []
 
 
-def import_slowly(directory: str, said: Connection) -> None:
-    """An import of three chunks that stops after two and waits for a word."""
+def import_slowly(directory: str, said: Connection, keys: Keys) -> None:
+    """An import of three chunks that stops after two and waits for a word. keys: see `import_pairs`."""
 
     def pairs() -> Iterator[Pair]:
         for i in range(2 * CHUNK):
             yield Pair(f"slow {i}", "langsam")
         yield Pair("tree", "Baum")
-        said.send("making keys")
+        said.send("reading")
         said.recv()
         yield Pair("last", "letztes")
 
-    report = Memory.open(directory, Speller()).import_pairs(pairs())
+    report = Memory.open(directory, Speller()).import_pairs(pairs(), keys=keys)
     said.send((report.added, report.duplicates))
 
 
-def start(memory: Memory) -> tuple[multiprocessing.process.BaseProcess, Connection]:
+def start(memory: Memory, keys: Keys = "auto") -> tuple[multiprocessing.process.BaseProcess, Connection]:
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe()
-    child = context.Process(target=import_slowly, args=(str(memory.directory), theirs))
+    child = context.Process(target=import_slowly, args=(str(memory.directory), theirs, keys))
     child.start()
-    assert ours.recv() == "making keys"
+    assert ours.recv() == "reading"
     return child, ours
 
 
-def test_others_write_while_an_import_makes_its_keys(memory: Memory, speller: Speller) -> None:
-    child, said = start(memory)
+@pytest.mark.parametrize("keys", ["now", "later"])
+def test_others_write_while_an_import_reads_its_file(memory: Memory, speller: Speller, keys: Keys) -> None:
+    child, said = start(memory, keys)
     hasty = Memory.open(memory.directory, speller, lock_timeout=0)
     hasty.add("tree", "Baum")
     hasty.add("bird", "Vogel")
@@ -60,6 +62,7 @@ def test_others_write_while_an_import_makes_its_keys(memory: Memory, speller: Sp
     child.join()
     assert memory.segment_count() == 2 * CHUNK + 2
     assert memory.verify() == []
+    assert memory.make_keys() == (2 * CHUNK + 1 if keys == "later" else 0)
     assert memory.search(speller.query("last"), 1).distances[0, 0] == 0
     assert areas(memory) == []
 
@@ -107,7 +110,7 @@ def test_a_pair_removed_while_it_is_added_again_is_there_afterwards(
 ) -> None:
     """Known when its keys would have been made, gone when it is written."""
     known = {("tree", "Baum"), ("bird", "Vogel")}
-    monkeypatch.setattr("kster.memory.importing.known_texts", lambda store, pairs: known)
+    monkeypatch.setattr("kster.memory.adding.known_texts", lambda store, pairs: known)
     added = memory.add_many([Pair("tree", "Baum"), Pair("bird", "Vogel"), Pair("tree", "Baum")])
     assert [s.source for s in added] == ["tree", "bird", "tree"]
     assert memory.verify() == []

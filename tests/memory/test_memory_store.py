@@ -18,7 +18,7 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
-from kster.memory.importing import checked_drafts
+from kster.memory.adding import Origin, checked_drafts
 
 # Opening ---------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ def test_compaction_gives_space_back_and_changes_nothing_else(memory: Memory, sp
 def write_slowly(directory: str, said: Connection) -> None:
     speller = Speller()
     memory = Memory.open(directory, speller)
-    drafts = checked_drafts(speller, [Pair("slow", "langsam")], None)
+    drafts = checked_drafts(speller, [Pair("slow", "langsam")], Origin())
     with memory._store.writing() as change:
         change.add(drafts["slow", "langsam"])
         said.send("writing")
@@ -168,6 +168,7 @@ def test_a_second_writer_waits_and_then_says_so(memory: Memory, speller: Speller
     ours, theirs = context.Pipe()
     child = context.Process(target=write_slowly, args=(str(memory.directory), theirs))
     child.start()
+    theirs.close()  # a child that dies ends the connection instead of leaving the test to wait for ever
     assert ours.recv() == "writing"
     hasty = Memory.open(memory.directory, speller, lock_timeout=0.1)
     with pytest.raises(KsterError, match=r"another writer has been busy for 0\.1 s; nothing was changed"):

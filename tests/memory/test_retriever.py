@@ -11,7 +11,8 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, Neighbours, SearchSettings
-from kster.memory.retriever import Retriever, RowsOf, ShortlistRetriever, WholeRetriever
+from kster.memory.retriever import Retriever, RowsOf
+from kster.memory.shortlist_retriever import Shortlist, ShortlistRetriever, search_in
 
 CPU = torch.device("cpu")
 SENTENCES = ["open the red valve", "close the green tank now", "nothing alike"]
@@ -30,7 +31,7 @@ def fill(memory: Memory, suffix: str = "") -> None:
 
 
 def retriever_of(memory: Memory | MemoryGroup, texts: list[str] = SENTENCES) -> Retriever:
-    found = memory.retriever(texts, CPU, similarity=True)
+    found = memory.retriever(texts, CPU, similarity=True, words=[text.split() for text in texts])
     assert isinstance(found, Retriever)
     return found
 
@@ -54,6 +55,9 @@ def assert_same(one: Neighbours, two: Neighbours) -> None:
     assert one.similarity is not None
     assert two.similarity is not None
     assert torch.equal(one.similarity, two.similarity)
+    assert one.words is not None
+    assert two.words is not None
+    assert torch.equal(one.words, two.words)
 
 
 @pytest.mark.parametrize("shards", [20, 1 << 20])
@@ -85,6 +89,13 @@ def test_each_neighbour_says_how_alike_its_source_is(tmp_path: Path, speller: Sp
             segments = memory.segment_ids(found.ids)[row].tolist()
             expected = [known.get(segment, 0.0) for segment in segments]
             assert found.similarity[row].tolist() == pytest.approx(expected, abs=1e-3)
+        assert found.words is not None
+        for row, ids in enumerate(found.ids):
+            for mask, id in zip(found.words[row].tolist(), ids.tolist(), strict=True):
+                words = SENTENCES[row // 2].split()
+                if id >= 0:
+                    source = memory.provenance([id])[0].segment.source.split()
+                    assert [mask >> i & 1 for i in range(len(words))] == [word in source for word in words]
 
 
 @pytest.mark.parametrize("mode", ["shortlist", "exact"])
@@ -98,6 +109,44 @@ def test_a_batch_that_shrinks_gets_the_same_answers(tmp_path: Path, speller: Spe
         assert_same(kept, rows)
         whole = retriever.search(asked, 5)
         assert torch.equal(kept.ids, whole.ids[4:])
+
+
+def test_several_sentences_without_a_shortlist_find_nothing(tmp_path: Path, speller: Speller) -> None:
+    with Memory.create(tmp_path / "m", speller, search=by_shortlist(6)) as memory:
+        fill(memory)
+        retriever = retriever_of(memory, ["nothing alike", "open the valve", "else", "whatever"])
+        found = retriever.search(queries(8), 3)
+        assert (found.ids[[0, 1, 4, 5, 6, 7]] == -1).all()
+        assert (found.ids[2:4] >= 0).all()
+
+
+def test_scores_in_8_bits_miss_no_neighbour(tmp_path: Path, speller: Speller) -> None:
+    """The margin that is ranked exactly is wider than rounding: of 32 neighbours none is missed."""
+    generator = torch.Generator().manual_seed(0)
+    centres = torch.randn(64, 512, generator=generator)
+    keys = (centres[torch.randint(64, (4_096,), generator=generator)] * 2 + 3).half()
+    keys += torch.randn(keys.shape, generator=generator).half()
+    numbers = torch.arange(4_096)
+    own = Shortlist(keys, numbers.int() * 0, numbers, torch.zeros(4_096), torch.full_like(numbers, -1))
+    asked = keys[:64].float() + torch.randn(64, 512, generator=generator) / 2
+    found = search_in([own] * 16, 512, CPU).search(asked, 32)
+    exact = torch.cdist(asked, keys.float(), compute_mode="donot_use_mm_for_euclid_dist")
+    assert torch.equal(found.ids, exact.topk(32, largest=False).indices)
+
+
+@pytest.mark.parametrize("in_8_bits", [True, False])
+def test_sentences_without_entries_and_processors_without_8_bits(
+    tmp_path: Path, speller: Speller, monkeypatch: pytest.MonkeyPatch, in_8_bits: bool
+) -> None:
+    if not in_8_bits:
+        monkeypatch.setattr("kster.memory.scores.has_instructions_for", lambda precision: False)
+    with Memory.create(tmp_path / "m", speller, search=by_shortlist(6)) as memory:
+        fill(memory)
+        found = retriever_of(memory, ["nothing alike", "or such", *SENTENCES[:2]]).search(queries(8), 5)
+        assert (found.ids[:4] == -1).all()
+        for row in range(4, 8):
+            expected = by_hand(memory, SENTENCES[row // 2 - 2], queries(8)[row], 6, 5)
+            assert found.distances[row].tolist() == pytest.approx(expected, abs=1e-4)
 
 
 def test_several_memories_share_one_shortlist(tmp_path: Path, speller: Speller) -> None:
@@ -117,8 +166,7 @@ def test_several_memories_share_one_shortlist(tmp_path: Path, speller: Speller) 
 
 def test_equal_distances_come_newest_first(tmp_path: Path, speller: Speller) -> None:
     with Memory.create(tmp_path / "m", speller, search=by_shortlist(64)) as memory:
-        for i in range(50):
-            memory.add("press the button", f"{chr(65 + i)}")
+        memory.import_pairs(Pair("press the button", chr(65 + i)) for i in range(50))
         query = speller.query("press the button")
         found = retriever_of(memory, ["press the button"]).search(query, 4)
         assert memory.segment_ids(found.ids)[0].tolist() == [50, 49, 48, 47]
@@ -126,15 +174,33 @@ def test_equal_distances_come_newest_first(tmp_path: Path, speller: Speller) -> 
         assert found.similarity.tolist() == [[1.0] * 4]
 
 
-def test_small_memories_are_searched_whole_and_large_ones_by_shortlist(
+def test_a_small_memory_is_searched_whole_and_a_large_one_by_shortlist(
     tmp_path: Path, speller: Speller
 ) -> None:
-    with Memory.create(tmp_path / "m", speller, search=SearchSettings(shortlist_from=100)) as memory:
-        memory.add("one", "eins")
-        assert isinstance(retriever_of(memory), WholeRetriever)
-        assert memory.retriever(SENTENCES, CPU, similarity=False) is memory
+    asked = queries(6)
+    with Memory.create(tmp_path / "m", speller, search=SearchSettings(shortlist_entries=700)) as memory:
         fill(memory)
-        assert isinstance(retriever_of(memory), ShortlistRetriever)
+        memory.remove([1, 2])
+        small = retriever_of(memory)
+        assert isinstance(small, ShortlistRetriever)
+        found, exact = small.search(asked, 7), memory.search(asked, 7)
+        assert torch.equal(found.ids, exact.ids)
+        assert torch.allclose(found.distances, exact.distances)
+        fill(memory, " again")
+        large = retriever_of(memory, SENTENCES[:1])
+        assert isinstance(large, ShortlistRetriever)
+        assert len(large.ids) - 1 <= 700 < memory.entry_count
+
+
+def test_a_shortlist_has_no_more_entries_than_asked_for(tmp_path: Path, speller: Speller) -> None:
+    settings = SearchSettings(mode="shortlist", shortlist_entries=30)
+    with Memory.create(tmp_path / "m", speller, search=settings) as memory:
+        fill(memory)
+        retriever = retriever_of(memory, SENTENCES[:1])
+        assert isinstance(retriever, ShortlistRetriever)
+        best = memory.similar(SENTENCES[0], 3).segment_ids.tolist()
+        assert set(best) <= set(memory.segment_ids(retriever.ids).tolist())
+        assert len(retriever.ids) - 1 <= 30
 
 
 def test_what_is_added_during_a_batch_is_found_by_the_next(tmp_path: Path, speller: Speller) -> None:

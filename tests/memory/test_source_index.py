@@ -15,6 +15,7 @@ from speller import Speller
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup
 from kster.memory.sources import index
+from kster.memory.sources.scoring import rare_words
 from kster.memory.sources.words import terms_of
 
 
@@ -64,8 +65,7 @@ def test_the_best_are_the_best_of_all_scores(
 
 
 def test_equally_good_sources_come_newest_first(memory: Memory) -> None:
-    for i in range(6):
-        memory.add("press the button", f"target {i}")
+    memory.add_many([Pair("press the button", f"target {i}") for i in range(6)])
     assert memory.similar("press the button", 4).segment_ids.tolist() == [6, 5, 4, 3]
 
 
@@ -216,3 +216,62 @@ def test_a_group_finds_in_all_memories(memory: Memory, speller: Speller, tmp_pat
             ("b", str(other.directory)),
             ("a", str(memory.directory)),
         ]
+
+
+def test_parts_of_a_collection_score_with_its_frequencies_as_it_does(
+    memory: Memory, speller: Speller, tmp_path: Path
+) -> None:
+    texts = [f"open valve {i % 5} of tank {i}" for i in range(30)] + ["close the lid"]
+    memory.import_pairs(Pair(text, "t") for text in texts)
+    halves = [Memory.create(tmp_path / name, speller) for name in ("first", "second")]
+    for i, text in enumerate(texts):
+        halves[i % 2].add(text, "t")
+    for wanted in ("open valve 3 of tank 7", "the lid"):
+        whole = memory.similar(wanted, 40)
+        expected = dict(zip(whole.segment_ids.tolist(), whole.relative.tolist(), strict=True))
+        known = halves[0].sources().frequencies(wanted) + halves[1].sources().frequencies(wanted)
+        for place, half in enumerate(halves):
+            found = half.sources().similar(wanted, 40, known)
+            for id, relative in zip(found.segment_ids.tolist(), found.relative.tolist(), strict=True):
+                assert relative == expected.pop(2 * id - 1 + place)  # every other segment is of this half
+        assert not expected
+    for half in halves:
+        half.close()
+
+
+def test_a_source_says_which_words_of_a_sentence_it_has(tmp_path: Path, speller: Speller) -> None:
+    with Memory.create(tmp_path / "m", speller) as memory:
+        for text in ("Close the gate.", "the gate-keeper", "大きい 門"):
+            memory.add(text, "x")
+        words = ["The", "gate,", "gate-keeper", "–", "大きい"]
+        sources = memory.sources()
+        having = sources.having_words(words, np.array([1, 2, 3]))
+        bits = [[int(mask) >> i & 1 for i in range(5)] for mask in having]
+        # A dash is no word, and what a script does not separate cannot be told apart: nobody lacks them.
+        assert bits == [[1, 1, 0, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 1, 1]]
+
+
+def test_forms_of_a_word_are_that_word(tmp_path: Path, speller: Speller) -> None:
+    with Memory.create(tmp_path / "m", speller) as memory:
+        memory.add("The valves opened.", "x")
+        sources = memory.sources()
+        (mask,) = sources.having_words(["valve", "opening", "ovals", "the"], np.array([1]))
+        assert [int(mask) >> i & 1 for i in range(4)] == [1, 1, 0, 1]
+
+
+def test_a_word_of_few_sources_is_rare(tmp_path: Path, speller: Speller) -> None:
+    with Memory.create(tmp_path / "m", speller) as memory:
+        memory.import_pairs(Pair(f"the tank {i}", "x") for i in range(9))
+        memory.add("the funnel", "x")
+        words = ["the", "funnel", "unknown", "tanks", "–"]
+        having = memory.sources().having_words(words, np.arange(1, 11))
+        assert rare_words(having) == 0b00010
+
+
+def test_an_older_segment_with_the_same_source_is_known_as_such(tmp_path: Path, speller: Speller) -> None:
+    with Memory.create(tmp_path / "m", speller) as memory:
+        for source in ("The gate.", "the door", "the gate", "The gate!"):
+            memory.add(source, f"t {source}")
+        sources = memory.sources()
+        having = sources.having_words(["gate"], np.array([1, 2, 3, 4]))
+        assert [int(mask) >= 0 for mask in having] == [True, False, True, False]

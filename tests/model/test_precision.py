@@ -46,7 +46,7 @@ def test_small_networks_are_computed_in_float32_unless_asked_otherwise(tiny_mari
 def test_a_processor_without_the_instructions_computes_in_float32_and_says_so(
     tiny_marian: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(layers, "_is_there", lambda precision: False)
+    monkeypatch.setattr(layers, "has_instructions_for", lambda precision: False)
     model = BaseModel.load(tiny_marian, device="cpu", precision="bfloat16")
     assert model.precision == "float32"
     assert "no instructions for bfloat16; float32 is used" in caplog.text

@@ -54,6 +54,14 @@ def server(
 
 
 @pytest.fixture
+def memory(server: RunningServer) -> Iterator[int]:
+    """An empty memory, which is deleted afterwards."""
+    made = server.http.post("/v1/memories", json={"name": "Fresh"}).json()
+    yield made["id"]
+    server.http.delete(f"/v1/memories/{made['id']}")
+
+
+@pytest.fixture
 def watch(server: RunningServer) -> Watch:
     return Watch(server.url)
 

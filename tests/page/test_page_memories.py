@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from browser import Open
 from playwright.sync_api import Locator, Page, expect
 from running import RunningServer
 
 from tiny import ENGLISH, GERMAN
-
-
-@pytest.fixture
-def memory(server: RunningServer) -> Iterator[int]:
-    """An empty memory, which is deleted afterwards."""
-    made = server.http.post("/v1/memories", json={"name": "Fresh"}).json()
-    yield made["id"]
-    server.http.delete(f"/v1/memories/{made['id']}")
 
 
 def drawer(page: Page, name: str) -> Locator:
@@ -182,7 +172,7 @@ def test_a_fit_draws_its_curve_while_it_runs_and_ends_with_a_report(
     region.get_by_text("Settings").click()
     region.get_by_label("Steps at most").fill("80")
     region.get_by_role("button", name="Start the fit").click()
-    expect(region.get_by_role("row", name="KSTER")).to_be_visible()
+    expect(region.get_by_role("row", name="KSTER")).to_be_visible(timeout=120_000)
     expect(region.get_by_role("img")).to_have_attribute("aria-label", re.compile(r"after \d+ steps"))
     assert page.evaluate("curves.size") >= 2  # it grew while one looked
     expect(page.get_by_role("region", name="Sizes").get_by_text("fitted", exact=True)).to_be_visible()
@@ -226,7 +216,7 @@ def test_a_memory_that_somebody_deleted_is_reported_in_the_servers_words(
 
 
 def test_an_import_is_cancelled_and_adds_nothing(open_page: Open, memory: int, server: RunningServer) -> None:
-    rows = [(f"{s} {n}", f"{t} {n}") for n in range(300) for s, t in zip(ENGLISH, GERMAN, strict=True)]
+    rows = [(f"{s} {n}", f"{t} {n}") for n in range(5_000) for s, t in zip(ENGLISH, GERMAN, strict=True)]
     upload = {"file": ("many.tsv", tsv(rows))}
     job = server.http.post(f"/v1/memories/{memory}/import", files=upload, data={"pair": "en-de"}).json()
     region = open_page(f"/#/memory/{memory}").get_by_role("region", name="Import")

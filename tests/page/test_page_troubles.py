@@ -84,6 +84,24 @@ def test_a_key_that_may_only_read_is_told_so_before_it_tries(troubled: Page, key
     expect(troubled.get_by_role("button", name="Create")).to_have_count(0)
 
 
+def test_the_history_of_an_example_names_the_key_that_changed_it(
+    troubled: Page, keyed: RunningServer
+) -> None:
+    enter_key(troubled, keyed.keys["write"])  # type: ignore[attr-defined]
+    troubled.get_by_role("link", name="Memories").click()
+    troubled.get_by_label("Name").fill("Signed")
+    troubled.get_by_role("button", name="Create").click()
+    troubled.get_by_text("Add an example").click()
+    troubled.get_by_label("English", exact=True).fill("the sea")
+    troubled.get_by_label("German", exact=True).fill("die See")
+    troubled.get_by_role("button", name="Add", exact=True).click()
+    troubled.get_by_role("link", name="Edit the sea").click()
+    troubled.get_by_role("button", name="Reject the sea").click()
+    history = troubled.get_by_role("region", name="History").get_by_role("listitem")
+    expect(history.filter(has_text="Rejected: this example")).to_contain_text("· write")
+    expect(history.filter(has_text="Added: this example")).to_contain_text("· write")
+
+
 def test_a_text_that_is_too_long_says_what_the_limit_is(troubled: Page, keyed: RunningServer) -> None:
     enter_key(troubled, keyed.keys["read"])  # type: ignore[attr-defined]
     troubled.get_by_label("Text to translate").fill(ENGLISH[0] * 5)

@@ -100,6 +100,8 @@ def test_the_keyboard_alone_translates_inspects_corrects_and_teaches(
     press("Tab")
     expect(page.get_by_role("link", name="100 % match")).to_be_focused()
     press("Tab")
+    expect(page.locator("#alternatives summary")).to_be_focused()
+    press("Tab")
     expect(page.get_by_role("button", name="Edit and teach")).to_be_focused()
     press("Enter")
     expect(page.get_by_label("The translation as it should be")).to_be_focused()

@@ -26,6 +26,7 @@ VALUES = {
     "target_lang": "de",
     "entries": "cat\tKatze",
     "document_key": "wrong",
+    "status": "approved",
 }
 TERMS = [{"term": "cat", "language": "en"}, {"term": "Katze", "language": "de"}]
 TRANSLATING = ("q", "source", "target", "langpair")
@@ -56,6 +57,8 @@ class Operation:
         if self.method in ("GET", "DELETE"):
             asked = {name: VALUES[name] for name in TRANSLATING} if "translate" in self.path else {}
             return client.request(self.method, path, params=asked)
+        if self.path == "/v1/terms/{id}/import":
+            return client.request(self.method, path, files={"file": ("terms.tsv", b"en\tde\ncat\tKatze\n")})
         if FORM in content or self.path in ("/translate_file", "/v2/document"):
             return client.request(self.method, path, data=VALUES, files=FILES)
         terms = {"terms": TERMS} if "glossary" in self.path else {}
@@ -65,7 +68,8 @@ class Operation:
         schema = content["schema"]
         options = schema.get("anyOf", [schema])
         name = options[0]["$ref"].rpartition("/")[2]
-        return {field: VALUES[field] for field in self.schemas[name].get("required", [])}
+        needed = {field: VALUES[field] for field in self.schemas[name].get("required", [])}
+        return needed | ({"target": VALUES["target"]} if name == "NewTerm" else {})
 
 
 def operations(description: dict[str, Any]) -> Iterator[Operation]:

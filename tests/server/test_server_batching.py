@@ -115,6 +115,16 @@ def test_a_cancelled_text_is_not_translated(slow: Slow) -> None:
     batcher.close()
 
 
+def test_waiting_texts_and_their_requests_are_counted(slow: Slow) -> None:
+    batcher = started(slow)
+    batcher.submit("a", ["one", "two"])
+    batcher.submit("b", ["three"])
+    assert (batcher.waiting, batcher.waiting_requests) == (3, 2)
+    slow.go.set()
+    batcher.close()
+    assert (batcher.waiting, batcher.waiting_requests) == (0, 0)
+
+
 def test_closing_finishes_what_was_submitted(slow: Slow) -> None:
     batcher = started(slow)
     waiting = batcher.submit("a", ["waiting"])[0]

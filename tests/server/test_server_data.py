@@ -61,7 +61,7 @@ def test_the_data_directory_is_free_again_after_an_error(tmp_path: Path) -> None
 @pytest.mark.parametrize("kind", ["import", "fit"])
 def test_a_job_of_a_deleted_memory_says_that_it_was_deleted(server: RunningServer, kind: str) -> None:
     memory = server.http.post("/v1/memories", json={"name": "short-lived"}).json()["id"]
-    rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(600))
+    rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(60_000))
     many = {"file": ("many.tsv", f"source\ttarget\n{rows}".encode())}
     job = server.http.post(f"/v1/memories/{memory}/import", files=many).json()
     if kind == "fit":

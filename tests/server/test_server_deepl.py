@@ -38,6 +38,36 @@ def test_a_text_and_a_list_are_translated_and_their_language_is_found(client: de
     assert [own.text for own in many] == GERMAN[:3]
 
 
+def test_formality_is_served_where_memories_speak_so(
+    client: deepl.DeepLClient, server: RunningServer
+) -> None:
+    source, voices = (
+        "please press the red button",
+        {"more": "Drücken Sie die Taste", "less": "Drück deine Taste"},
+    )
+    made = []
+    for voice, target in voices.items():
+        memory = server.http.post("/v1/memories", json={"name": voice, "automatic": True}).json()["id"]
+        example = {"source": source, "target": target, "pair": "en-de"}
+        assert server.http.post(f"/v1/memories/{memory}/segments", json=example).status_code == 201
+        made.append(memory)
+    try:
+        for voice, target in voices.items():
+            for formality in (voice, f"prefer_{voice}"):
+                done = client.translate_text(source, source_lang="EN", target_lang="DE", formality=formality)
+                assert done.text == target
+        (german,) = client.get_target_languages()
+        assert german.supports_formality
+        only = {"extra_body_parameters": {"kster_memories": [made[0]]}}
+        asked = {"source_lang": "EN", "target_lang": "DE", **only}
+        assert client.translate_text(source, formality="prefer_less", **asked).text == voices["more"]
+        with pytest.raises(deepl.DeepLException, match="'formality' is not supported"):
+            client.translate_text(source, formality="less", **asked)
+    finally:
+        for memory in made:
+            server.http.delete(f"/v1/memories/{memory}")
+
+
 def test_tags_of_html_and_xml_are_kept_and_ignored_ones_untranslated(client: deepl.DeepLClient) -> None:
     html = f'<p class="x">{ENGLISH[0]}<br><b>{ENGLISH[1]}</b></p>'
     done = client.translate_text(html, source_lang="EN", target_lang="DE", tag_handling="html")
@@ -144,7 +174,10 @@ def test_languages_and_usage(client: deepl.DeepLClient) -> None:
         ({"text": ["a"]}, "Parameter 'target_lang' not specified."),
         ({"text": ["a"], "target_lang": "FR"}, "Value for 'target_lang' not supported."),
         ({"text": ["a"], "target_lang": "DE", "source_lang": "FR"}, "Value for 'source_lang' not supported."),
-        ({"text": ["a"], "target_lang": "DE", "formality": "more"}, "'formality' is not supported for given"),
+        (
+            {"text": ["a"], "source_lang": "EN", "target_lang": "DE", "formality": "more"},
+            "'formality' is not supported for given",
+        ),
         ({"text": ["a"], "target_lang": "DE", "formality": "rude"}, "Value for 'formality' not supported."),
         ({"text": ["a"], "target_lang": "DE", "tag_handling": "rtf"}, "Value for 'tag_handling' not"),
         ({"text": ["a"], "target_lang": "DE", "split_sentences": "2"}, "Value for 'split_sentences' not"),

@@ -71,6 +71,52 @@ def test_every_door_translates_as_python_does(
     assert [door(server, text) for text in TEXTS] == expected
 
 
+HTML = [
+    f"<p>{ENGLISH[0]}</p>",
+    f'<p class="x">{ENGLISH[0].capitalize()}. <b>{ENGLISH[1]}</b>!</p><ul><li>{ENGLISH[2]}</li></ul>',
+    'Press <a href="https://example.org/?a=1&amp;b=2">%(button)s</a> and <br> open the {part} &amp; the lid.',
+]
+
+
+def libretranslate_html(server: RunningServer, text: str) -> str:
+    asked = {"q": text, "source": "en", "target": "de", "format": "html"}
+    return str(server.http.post("/translate", json=asked).json()["translatedText"])
+
+
+def modernmt_html(server: RunningServer, text: str) -> str:
+    asked = {"q": text, "source": "en", "target": "de", "format": "text/html"}
+    return str(server.http.get("/mmt/translate", params=asked).json()["data"]["translation"])
+
+
+def deepl_html(server: RunningServer, text: str) -> str:
+    sent = {"text": [text], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"}
+    return str(server.http.post("/v2/translate", json=sent).json()["translations"][0]["text"])
+
+
+def apertium_html(server: RunningServer, text: str) -> str:
+    asked = {"q": text, "langpair": "en|de", "format": "html"}
+    return str(server.http.get("/translate", params=asked).json()["responseData"]["translatedText"])
+
+
+def file_html(server: RunningServer, text: str) -> str:
+    return translate_file(server, "a.html", text.encode()).decode()
+
+
+@pytest.mark.parametrize("door", [libretranslate_html, modernmt_html, deepl_html, apertium_html, file_html])
+def test_every_door_translates_html_as_python_does(
+    server: RunningServer,
+    door: Callable[[RunningServer, str], str],
+    taught_marian: Path,
+    shared_memory: Path,
+    tmp_path: Path,
+) -> None:
+    with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
+        for text in HTML:
+            (tmp_path / "in.html").write_text(text, encoding="utf-8")
+            translator.translate_file(tmp_path / "in.html", tmp_path / "out.html")
+            assert door(server, text) == (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
 TERMS = [term("machine", ["Wassermaschine"], part_of_speech="noun")]
 WITH_TERM = "do not open the lid while the machine is hot"
 
@@ -109,3 +155,31 @@ def test_terms_that_are_none_are_refused_by_name(server: RunningServer, terms: o
     answer = server.http.post("/translate", json=asked)
     assert answer.status_code == 400
     assert "term" in answer.json()["error"]
+
+
+def test_doors_that_can_say_how_sure_they_are_agree(
+    server: RunningServer, taught_marian: Path, shared_memory: Path
+) -> None:
+    with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
+        (expected,) = translator.translate([TEXTS[0]], confidence=True)
+    about = pytest.approx(expected.confidence, abs=0.02)  # other sentences in a batch move it a little
+    body = {"text": TEXTS[0], "source": "en", "target": "de"}
+    (one,) = server.http.post("/v1/translate", json={**body, "confidence": True}).json()["translations"]
+    assert one["confidence"] == about
+    assert [word["text"] for word in one["words"]] == [word.text for word in expected.words or ()]
+    assert all(0 <= word["confidence"] <= 1 for word in one["words"])
+    both = {**body, "confidence": True, "explain": True}
+    (explained,) = server.http.post("/v1/translate", json=both).json()["translations"]
+    assert explained["words"][0]["confidence"] == pytest.approx(one["words"][0]["confidence"], abs=0.02)
+    (without,) = server.http.post("/v1/translate", json=body).json()["translations"]
+    assert "confidence" not in without
+    asked = {"q": TEXTS[0], "source": "en", "target": "de", "confidence": "true"}
+    assert server.http.post("/translate", data=asked).json()["confidence"] == about
+    html = server.http.post("/translate", json={**asked, "format": "html", "q": "<p>%s</p>"}).json()
+    assert html["confidence"] == 1.0
+    sent = {"text": [TEXTS[0]], "source_lang": "EN", "target_lang": "DE", "kster_confidence": True}
+    (translated,) = server.http.post("/v2/translate", json=sent).json()["translations"]
+    assert translated["kster_confidence"] == about
+    wrong = server.http.post("/translate", json={**asked, "confidence": "perhaps"})
+    assert wrong.status_code == 400
+    assert "accepted: true, false" in wrong.json()["error"]

@@ -10,15 +10,19 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from running import RunningServer, start
 from test_server_security import keyed, make_key  # noqa: F401
 
+from kster.server.database import ServerDatabase
+from kster.server.work.jobs import Job, Jobs
 from tiny import ENGLISH, GERMAN
 
 TRANSLATE = {"text": ENGLISH[0], "source": "en", "target": "de"}
@@ -105,9 +109,37 @@ def test_a_job_that_died_with_its_server_twice_is_given_up(taught_marian: Path, 
         assert server.stop() == 0
 
 
+def test_a_job_that_computes_for_long_holds_no_shutdown_up_and_is_done_by_the_next_server(
+    tmp_path: Path,
+) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def compute(job: Job) -> dict[str, Any]:
+        begun.set()
+        over.wait(60)  # and reports nothing meanwhile
+        return {}
+
+    id = None
+    for _ in range(3):  # more often than a job may die with its server
+        begun.clear()
+        jobs = Jobs(ServerDatabase(tmp_path))
+        jobs.start({"fit": compute})
+        id = id or jobs.submit("fit", 1, None, {}).id
+        assert begun.wait(60)
+        assert not jobs.stop(seconds=0.1)
+    assert id is not None
+    jobs = Jobs(ServerDatabase(tmp_path))
+    jobs.start({"fit": lambda job: {"done": True}})
+    while (last := jobs.get(id)) is not None and last.state != "done":
+        time.sleep(0.01)
+        assert last.state != "failed"
+    assert jobs.stop()
+    over.set()
+
+
 def test_a_waiting_and_a_running_job_can_be_cancelled_and_leave_nothing(server: RunningServer) -> None:
     memory = new_memory(server)
-    rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(2_000))
+    rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(60_000))
     running, waiting = import_rows(server, memory, rows), import_rows(server, memory, rows)
     while server.http.get(f"/v1/jobs/{running['id']}").json()["done"] == 0:
         time.sleep(0.01)
@@ -140,7 +172,7 @@ def test_a_full_disk_is_said_and_the_job_is_done_when_there_is_room(
         segments = f"/v1/memories/{memory}/segments"
         example = {"source": ENGLISH[0], "target": GERMAN[0]}
         assert server.http.post(segments, json=example).status_code == 201
-        rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(400))
+        rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(20_000))
         job = import_rows(server, memory, rows)
         _, hard = resource.prlimit(
             server.process.pid, resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY)
@@ -153,7 +185,7 @@ def test_a_full_disk_is_said_and_the_job_is_done_when_there_is_room(
         assert server.http.post("/v1/translate", json=TRANSLATE).status_code == 200
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
         done = server.finished(job)
-        assert (done["state"], done["result"]["added"]) == ("done", 400)
+        assert (done["state"], done["result"]["added"]) == ("done", 20_000)
         assert server.http.post(segments, json=example).status_code == 201
         assert "Traceback" not in server.log.read_text()
     finally:
@@ -163,34 +195,41 @@ def test_a_full_disk_is_said_and_the_job_is_done_when_there_is_room(
 # Damage ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", ["memory.json", "memory.sqlite"])
-def test_a_damaged_automatic_memory_is_left_out_with_a_warning_and_the_others_serve(
-    taught_marian: Path, shared_memory: Path, tmp_path: Path, file: str
+def test_damaged_automatic_memories_are_left_out_with_a_warning_and_the_others_serve(
+    taught_marian: Path, shared_memory: Path, tmp_path: Path
 ) -> None:
     arguments = ("--model", str(taught_marian), "--memory", str(shared_memory))
     server = start(tmp_path / "data", *arguments)
-    broken, whole = (new_memory(server, automatic=True) for _ in range(2))
-    for memory in (broken, whole):
+    *broken, whole = (new_memory(server, automatic=True) for _ in range(3))
+    for memory in (*broken, whole):
         example = {"source": "the red bird runs", "target": "der rote Vogel läuft"}
         assert server.http.post(f"/v1/memories/{memory}/segments", json=example).status_code == 201
     assert server.stop() == 0
-    (damaged,) = (tmp_path / "data" / "memories" / str(broken)).rglob(file)
-    damaged.write_bytes(b"\0" * 100)
+    for memory, file in zip(broken, ("memory.json", "memory.sqlite"), strict=True):
+        (damaged,) = (tmp_path / "data" / "memories" / str(memory)).rglob(file)
+        damaged.write_bytes(b"\0" * 100)
 
     server = start(tmp_path / "data", *arguments)
     try:
         answer = server.http.post("/v1/translate", json={**TRANSLATE, "text": "the red bird runs"}).json()
         assert answer["translations"][0]["text"] == "der rote Vogel läuft"
-        (warning,) = answer["warnings"]
-        assert f"memory {broken}" in warning
-        assert str(tmp_path) not in warning
+        warnings = answer["warnings"]
+        for memory, warning in zip(broken, warnings, strict=True):
+            assert f"memory {memory}" in warning
+        assert str(tmp_path) not in "".join(warnings)
         libre = {"q": ENGLISH[0], "source": "en", "target": "de"}
-        assert server.http.post("/translate", json=libre).json()["translatedText"] == GERMAN[0]
+        answer = server.http.post("/translate", json=libre).json()
+        assert answer == {"translatedText": GERMAN[0], "warnings": warnings}
+        file = {"file": ("a.txt", ENGLISH[0].encode())}
+        assert server.http.post("/translate_file", data=libre, files=file).json()["warnings"] == warnings
+        whole_alone = server.http.post("/translate", json={**libre, "memories": [whole]}).json()
+        assert "warnings" not in whole_alone
         listed = {memory["id"]: memory for memory in server.http.get("/v1/memories").json()}
-        assert listed[broken]["damaged"]
         assert listed[whole]["damaged"] is None
-        named = server.http.post("/v1/translate", json={**TRANSLATE, "memories": [broken]})
-        assert named.status_code == 400  # what was asked for by name is not silently left out
+        for memory in broken:
+            assert listed[memory]["damaged"]
+            named = server.http.post("/v1/translate", json={**TRANSLATE, "memories": [memory]})
+            assert named.status_code == 400  # what was asked for by name is not silently left out
         assert "left out" in server.log.read_text()
     finally:
         assert server.stop() == 0
@@ -317,6 +356,12 @@ def test_every_runtime_package_has_its_version_in_the_constraints() -> None:
             continue
         wanted += [_plain(re.split(r"[^\w.-]", one)[0]) for one in needed if "extra ==" not in one]
     assert sorted(seen - pinned - {"kster"}) == []
+    lock = (root / "deploy" / "requirements.lock").read_text().splitlines()[1:]
+    assert all(re.search(r" --hash=sha256:[0-9a-f]{64}$", line) for line in lock)
+    locked = {_plain(line.partition("==")[0]): line.split()[0].partition("==")[2] for line in lock}
+    assert sorted(seen - set(locked) - {"kster", "torch"}) == []
+    versions = {_plain(line.partition("==")[0]): line.partition("==")[2] for line in lines if "==" in line}
+    assert {name: version for name, version in locked.items() if versions[name] != version} == {}
 
 
 def _plain(name: str) -> str:
@@ -329,8 +374,59 @@ def _plain(name: str) -> str:
 def test_a_server_says_that_it_lives_is_ready_and_what_it_has(server: RunningServer) -> None:
     assert server.http.get("/live").json() == {"status": "live"}
     assert server.http.get("/ready").json() == {"status": "ready", "pairs": ["en-de"]}
+    sent = {"text": ENGLISH[0], "source": "en", "target": "de", "memories": [1]}
+    before = metrics_of(server)
+    assert server.http.post("/v1/translate", json=sent).status_code == 200
+    after = metrics_of(server)
+    for name in ("kster_search_seconds_count", "kster_search_seconds_sum"):
+        assert after[name] > before[name]
+    assert server.http.post("/v1/translate", json={**sent, "memories": []}).status_code == 200
+    assert metrics_of(server)["kster_search_seconds_count"] == after["kster_search_seconds_count"]
+    assert after["kster_requests_waiting"] == 0
+    memory = '{memory="1",pair="en-de"}'
+    assert after["kster_memory_segments_without_keys" + memory] == 0
+    index = [name for name, value in after.items() if name.startswith("kster_memory_index{") and value]
+    of_the_first = [name for name in index if 'memory="1",' in name]  # other tests make more memories
+    assert of_the_first == ['kster_memory_index{kster_memory_index="unused",memory="1",pair="en-de"}']
     metrics = server.http.get("/metrics").text
     assert re.search(r'kster_build_info\{version="[\d.]+.*"\} 1.0', metrics)
     assert re.search(r"kster_requests_in_progress [1-9]", metrics)  # this one
     assert re.search(r'kster_memory_segments\{memory="1",pair="en-de"\} 2.0', metrics)
     assert re.search(r'kster_memory_entries\{memory="1",pair="en-de"\} \d\d', metrics)
+
+
+def test_how_much_is_translated_for_a_key_is_told_to_admins_alone(keyed: RunningServer) -> None:  # noqa: F811
+    tokens: dict[str, str] = keyed.keys  # type: ignore[attr-defined]
+    before = metrics_of(keyed, tokens["boss"])
+    sent = {"source": "en", "target": "de"}
+    bert = {"X-API-Key": tokens["bert"]}
+    body = {**sent, "q": ENGLISH[1], "api_key": tokens["eager"]}
+    assert keyed.http.post("/v1/translate", json={**sent, "text": ENGLISH[0]}, headers=bert).is_success
+    assert keyed.http.post("/translate", json=body).is_success
+    files = {"file": ("a.txt", ENGLISH[0].encode())}
+    assert keyed.http.post("/translate_file", data=sent, files=files, headers=bert).is_success
+    after, own = metrics_of(keyed, tokens["boss"]), metrics_of(keyed, tokens["bert"])
+    counted = {
+        name: after[name] - before.get(name, 0)
+        for name in after
+        if name.startswith(("kster_key_characters_total", "kster_characters_total"))
+    }
+    of_bert, of_eager = 2 * len(ENGLISH[0]), len(ENGLISH[1])
+    assert {name: count for name, count in counted.items() if count} == {
+        "kster_characters_total": of_bert + of_eager,
+        'kster_key_characters_total{key="bert"}': of_bert,
+        'kster_key_characters_total{key="eager"}': of_eager,
+    }
+    assert not any("key" in name.split("{")[-1] or "kster_key" in name for name in own)
+    assert own["kster_characters_total"] == after["kster_characters_total"]
+
+
+def metrics_of(server: RunningServer, token: str | None = None) -> dict[str, float]:
+    """Each value by its name and labels, in the order of their names."""
+    headers = {"X-API-Key": token} if token else {}
+    found = {}
+    for family in text_string_to_metric_families(server.http.get("/metrics", headers=headers).text):
+        for sample in family.samples:
+            labels = ",".join(f'{name}="{value}"' for name, value in sorted(sample.labels.items()))
+            found[sample.name + (f"{{{labels}}}" if labels else "")] = sample.value
+    return found

@@ -80,7 +80,7 @@ def write_until_killed(url: str, known: Known, seed: int) -> None:
                     del known.there[old]
                     known.there[name] = answer.json()["id"]
                 elif kind == "remove" and old is not None:
-                    client.delete(f"{segments}/{known.there[old]}")
+                    answer = client.delete(f"{segments}/{known.there[old]}")
                     del known.there[old]
                 elif kind == "import":
                     sources = {f"{name} imported {i}" for i in range(20)}
@@ -113,7 +113,9 @@ def wait_for(client: httpx.Client, child: Any) -> None:
             return
         except httpx.TransportError:
             time.sleep(0.02)
-    raise RuntimeError("the server did not start")
+    raise RuntimeError(
+        f"the server did not start: {'it answers nothing' if child.is_alive() else child.exitcode}"
+    )
 
 
 def finish_jobs(client: httpx.Client, known: Known) -> None:
@@ -125,7 +127,7 @@ def finish_jobs(client: httpx.Client, known: Known) -> None:
         time.sleep(0.02)
     for id in known.imports:
         job = client.get(f"/v1/jobs/{id}").json()
-        assert job["state"] == "done", job
+        assert job["state"] == "done", job["error"]
     imported = {source for sources in known.imports.values() for source in sources}
     listed = client.get(SEGMENTS.format(known.memory), params={"limit": 1000, "newest": True}).json()[
         "segments"
@@ -173,7 +175,9 @@ def test_what_a_server_acknowledged_survives_kill_9(taught_marian: Path, tmp_pat
         url = f"http://127.0.0.1:{port}"
         heard, said = context.Pipe(duplex=False)
         child = context.Process(
-            target=serve_and_write_keys, args=(str(data), str(taught_marian), port, seed, said)
+            target=serve_and_write_keys,
+            args=(str(data), str(taught_marian), port, seed, said),
+            daemon=True,  # a campaign that fails does not wait for it
         )
         child.start()
         said.close()

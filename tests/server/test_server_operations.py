@@ -26,10 +26,16 @@ DEEPL_DOCUMENTS = {"POST /v2/document/{id}", "POST /v2/document/{id}/result"}  #
 # Whatever else is no GET changes something.
 READING = {
     *("POST /translate", "POST /detect", "POST /translate_file", "POST /v1/translate", "POST /v2/translate"),
-    *("POST /v2/languages", "POST /v2/usage", "POST /v2/document", *DEEPL_DOCUMENTS),
+    *(
+        "POST /v1/terms/{id}/check",
+        "POST /v2/languages",
+        "POST /v2/usage",
+        "POST /v2/document",
+        *DEEPL_DOCUMENTS,
+    ),
 }
 SECRET = "quite secret"
-MADE_UP = 6  # requests an operation
+MADE_UP = 4  # requests an operation
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,8 @@ class World:
     segment: int
     job: str
     glossary: str
+    terms: int
+    term: int
 
 
 class KeyedServer:
@@ -63,12 +71,21 @@ class KeyedServer:
         job = anna.post(f"/v1/memories/{memory}/import?wait=true", files=files).json()["id"]
         terms = {"name": SECRET, "source_lang": "en", "target_lang": "de", "entries": "cat\tKatze"}
         glossary = anna.post("/v2/glossaries", json=terms).json()["glossary_id"]
-        return World(memory, segment, job, glossary)
+        base = anna.post("/v1/terms", json={"name": SECRET, "automatic": False}).json()["id"]
+        term = anna.post(f"/v1/terms/{base}/terms", json={"source": SECRET, "target": "geheim"}).json()["id"]
+        return World(memory, segment, job, glossary, base, term)
 
     def ask(self, operation: Operation, key: str, world: World) -> httpx.Response:
-        ids = {"/mmt/import-jobs": world.job, "/v2/glossaries": world.glossary, "/v2/document": "a" * 32}
+        ids: dict[str, object] = {
+            "/mmt/import-jobs": world.job,
+            "/v2/glossaries": world.glossary,
+            "/v2/document": "a" * 32,
+            "/v1/terms": world.terms,
+        }
         own = next((id for path, id in ids.items() if operation.path.startswith(path)), world.id)
-        return operation.send(self.clients[key], id=own, segment=world.segment, job=world.job)
+        return operation.send(
+            self.clients[key], id=own, segment=world.segment, job=world.job, term=world.term
+        )
 
 
 @pytest.fixture(scope="module")

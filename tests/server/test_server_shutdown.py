@@ -13,7 +13,7 @@ from running import RunningServer, start
 
 from tiny import ENGLISH, GERMAN
 
-IMPORTED = 300  # pairs of a file: enough to be under way for a while
+IMPORTED = 5_000  # pairs of a file: enough to be under way for a while
 
 
 def teach_until_refused(server: RunningServer, memory: int, name: str, acknowledged: list[str]) -> None:

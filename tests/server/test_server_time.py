@@ -35,6 +35,10 @@ def test_a_request_over_its_time_is_answered_with_504_and_its_work_is_dropped(
             time.sleep(0.05)
         else:
             raise AssertionError(f"{waiting_texts(server)} texts still wait")
+        file = {"file": ("much.html", b"<p>a b</p>" * 400_000)}
+        refused = server.http.post("/translate_file", data={"source": "en", "target": "de"}, files=file)
+        assert refused.status_code == 400
+        assert "much.html: it takes too long to read and write" in refused.json()["error"]
         few = {"text": ENGLISH[0], "source": "en", "target": "de"}
         while server.http.post("/v1/translate", json=few).status_code != 200:
             time.sleep(0.05)  # the batch that was under way is finished first

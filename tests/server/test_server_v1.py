@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_an_added_example_changes_the_next_translation_and_a_removed_one_changes
     after = translate(server, NEW[0], memories=[memory])["translations"][0]["text"]
     assert after == NEW[1]
     removed = server.http.delete(f"/v1/memories/{memory}/segments/{added.json()['id']}")
-    assert removed.json() == {"removed": added.json()["id"]}
+    assert removed.json() == {"removed": added.json()["id"], "beside": []}
     assert translate(server, NEW[0], memories=[memory])["translations"][0]["text"] == before
 
 
@@ -85,9 +86,69 @@ def test_segments_are_listed_searched_edited_and_removed(server: RunningServer, 
     edited = server.http.put(f"{url}/{old}", json={"source": ENGLISH[2], "target": GERMAN[3]}).json()
     assert edited["target"] == GERMAN[3]
     assert edited["id"] != old
-    assert server.http.get(f"{url}/{old}").status_code == 404
+    assert server.http.get(f"{url}/{old}").json()["superseded_by"] == edited["id"]
     assert server.http.get(url).json()["total"] == 5
-    assert server.http.delete(f"{url}/{old}").status_code == 404
+    assert server.http.delete(f"{url}/{old}").json() == {"removed": old, "beside": [edited["id"]]}
+    assert server.http.get(f"{url}/{old}").status_code == 404
+
+
+def test_status_history_and_restoring_through_v1(server: RunningServer, memory: int) -> None:
+    url = f"/v1/memories/{memory}/segments"
+    old, new = (
+        server.http.post(url, json={"source": "open", "target": target}).json() for target in ("auf", "zu")
+    )
+    listed = server.http.get(url, params={"state": "superseded"}).json()["segments"]
+    assert [(s["id"], s["superseded_by"]) for s in listed] == [(old["id"], new["id"])]
+    assert server.http.post(f"{url}/{old['id']}/restore").json()["superseded_by"] is None
+    assert [s["target"] for s in server.http.get(url).json()["segments"]] == ["auf"]
+    events = server.http.get(f"{url}/{new['id']}/history").json()["events"]
+    assert [(e["action"], e["segment"]) for e in events if e["action"] != "added"] == [
+        ("superseded", old["id"]),
+        ("approved", old["id"]),
+        ("superseded", new["id"]),
+    ]
+    rejected = server.http.put(f"{url}/{old['id']}/status", json={"status": "rejected"}).json()
+    assert rejected["status"] == "rejected"
+    assert [s["target"] for s in server.http.get(url).json()["segments"]] == ["zu"]  # it decides again
+    lately = server.http.get(f"/v1/memories/{memory}/history", params={"limit": 1}).json()["events"]
+    assert (lately[0]["action"], lately[0]["segment"]) == ("approved", new["id"])
+    draft = server.http.post(url, json={"source": "close", "target": "zu", "status": "draft", "context": "c"})
+    assert (draft.json()["status"], draft.json()["context"]) == ("draft", "c")
+    assert server.http.get(url).json()["total"] == 1
+    server.http.put(f"{url}/{draft.json()['id']}/status", json={"status": "approved"})
+    wanted = {"text": "close", "source": "en", "target": "de", "memories": [memory], "matches": 1}
+    answer = server.http.post("/v1/translate", json={**wanted, "context": "c"}).json()
+    assert answer["translations"][0]["matches"][0]["percentage"] == 101
+    assert server.http.put(f"{url}/999/status", json={"status": "draft"}).status_code == 404
+    assert server.http.put(f"{url}/{new['id']}/status", json={"status": "good"}).status_code == 400
+
+
+def test_a_change_of_status_is_undone_with_what_taught_beside_it(server: RunningServer, memory: int) -> None:
+    url = f"/v1/memories/{memory}/segments"
+    upload = {"file": ("two.tsv", b"source\ttarget\nopen\tauf\nopen\toffen\n")}
+    server.finished(server.http.post(f"/v1/memories/{memory}/import", files=upload).json())
+    first, second = (segment["id"] for segment in server.http.get(url).json()["segments"])
+
+    def change(id: int, status: str, beside: list[int]) -> list[int]:
+        wanted = {"status": status, "beside": beside}
+        return server.http.put(f"{url}/{id}/status", json=wanted).json()["beside"]
+
+    def teaching() -> list[str]:
+        return [segment["target"] for segment in server.http.get(url).json()["segments"]]
+
+    assert change(first, "rejected", []) == [second]
+    assert teaching() == ["offen"]
+    change(first, "approved", [second])
+    assert teaching() == ["auf", "offen"]
+
+    edited = server.http.put(f"{url}/{first}", json={"source": "open", "target": "zu"}).json()
+    assert (edited["beside"], teaching()) == ([second], ["zu"])
+    for id in (first, second):
+        change(id, "approved", [first, second])
+    assert teaching() == ["auf", "offen"]
+    server.http.delete(f"{url}/{edited['id']}")
+    assert change(first, "approved", []) == [second]  # it teaches already
+    assert teaching() == ["auf", "offen"]
 
 
 def test_an_upload_is_imported_in_the_background_and_reports_every_unit(
@@ -109,6 +170,31 @@ def test_an_upload_is_imported_in_the_background_and_reports_every_unit(
     exported = server.http.get(f"/v1/memories/{memory}/export", params={"format": "tsv"})
     assert GERMAN[-1] in exported.text
     assert not list((server.data / "uploads").iterdir())
+
+
+def test_an_import_is_used_at_once_and_its_keys_are_made_in_the_background(
+    server: RunningServer, memory: int
+) -> None:
+    rows = "\n".join(f"{ENGLISH[n % 12]} number {n}\t{GERMAN[n % 12]} Nummer {n}" for n in range(600))
+    job = server.http.post(
+        f"/v1/memories/{memory}/import?wait=true",
+        files={"file": ("many.tsv", f"source\ttarget\n{rows}".encode())},
+    ).json()
+    assert (job["state"], job["result"]["added"]) == ("done", 600)
+    text = f"{ENGLISH[7]} number 7"
+    asked = {"text": text, "source": "en", "target": "de", "memories": [memory], "explain": True}
+    (translated,) = server.http.post("/v1/translate", json=asked).json()["translations"]
+    examples = [e for word in translated["words"] for token in word["tokens"] for e in token["examples"]]
+    assert text in {example["source"] for example in examples}
+    (pair,) = server.http.get(f"/v1/memories/{memory}").json()["pairs"]
+    left = [pair["without_keys"]]
+    while left[-1]:
+        time.sleep(0.05)
+        (pair,) = server.http.get(f"/v1/memories/{memory}").json()["pairs"]
+        left.append(pair["without_keys"])
+    assert left == sorted(left, reverse=True)
+    assert (pair["segments"], pair["unusable"]) == (600, 0)
+    assert pair["entries"] > 600
 
 
 def test_a_broken_file_changes_nothing_and_says_why(server: RunningServer, memory: int) -> None:
@@ -133,7 +219,7 @@ def test_a_fit_shows_its_curve_while_it_runs(server: RunningServer, memory: int)
     upload = {"file": ("more.tsv", f"source\ttarget\n{rows}".encode())}
     server.finished(server.http.post(f"/v1/memories/{memory}/import", files=upload).json())
     answer = server.http.post(
-        f"/v1/memories/{memory}/fit", json={"steps": 60, "max_tokens": 2000, "metric": 4}
+        f"/v1/memories/{memory}/fit", json={"steps": 40, "max_tokens": 2000, "metric": 4}
     )
     assert answer.status_code == 202, answer.text
     seen = []

@@ -44,6 +44,16 @@ def test_a_default_smoother_is_fitted_saved_beside_the_model_and_found(
         assert resolve_smoother("kster", [memory.directory], model).origin == "model"
 
 
+def test_a_growing_memory_keeps_all_targets_of_a_source(tiny_marian: Path, tmp_path: Path) -> None:
+    model = BaseModel.load(tiny_marian)
+    pairs = [(ENGLISH[0], german) for german in dict.fromkeys(GERMAN)]
+    domains, scratch = {"one source": pairs}, tmp_path / "work"
+    fit_default(Training(model, domains, pairs), tmp_path / "smoother", scratch=scratch, settings=SETTINGS)
+    with Memory.open(scratch / "one source", model) as memory:
+        info = memory.info()
+    assert (info.segments, info.superseded) == (len(pairs) - SETTINGS.queries - SETTINGS.dev_queries, 0)
+
+
 def test_too_little_text_is_named(tiny_marian: Path, tmp_path: Path) -> None:
     model = BaseModel.load(tiny_marian)
     with pytest.raises(KsterError, match="law: 3 pairs; a default fit needs more than 6"):

@@ -42,7 +42,7 @@ def test_loss_by_hand() -> None:
     assert smoothed.item() == pytest.approx(0.813420, abs=1e-5)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(search=searches())
 def test_loss_equals_the_dense_computation_with_and_without_label_smoothing(
     search: tuple[torch.Tensor, Neighbours, torch.Tensor],

@@ -103,6 +103,9 @@ def puzzle(tokens: int, seed: int, keys: torch.Tensor, values: torch.Tensor, ids
         mean_log_prob=vague,
         max_log_prob=vague,
         similarity=torch.zeros(tokens, 32),
+        missing=torch.zeros(tokens, 32),
+        taught=torch.zeros(tokens, 32),
+        older=torch.zeros(tokens, 32).bool(),
     )
 
 
@@ -144,7 +147,7 @@ def test_a_fit_keeps_it_only_if_it_helps(
     dev = make_pairs(10, seed=9)
     seen: list[tuple[str, int]] = []
     settings = FitSettings(**QUICK, metric=8)  # type: ignore[arg-type]
-    report = fit(model, memory, settings, dev, progress=lambda what, done: seen.append((what, done)))
+    report = fit(model, memory, settings, dev, progress=lambda what, done, _: seen.append((what, done)))
     saved = Smoother.load(memory.directory / "smoother", dimension=model.dimension)
     assert report.metric == saved.settings.metric
     assert (saved.metric is not None) == (report.metric > 0)
@@ -198,7 +201,7 @@ def test_what_is_exact_is_not_learned() -> None:
 
     def believed(*keys: list[float]) -> tuple[float, list[float]]:
         found = Neighbours(
-            distances=torch.zeros(1, 2),
+            distances=torch.cdist(queries[:, None], torch.tensor([keys]))[:, 0],
             values=torch.tensor([[5, 6]]),
             ids=torch.tensor([[1, 2]]),
             keys=torch.tensor([keys], dtype=torch.float16),

@@ -42,7 +42,7 @@ def test_mix_by_hand() -> None:
     assert mix(base, neighbours, smoothing).exp()[0].tolist() == pytest.approx([0.16, 0.12, 0.48, 0.24])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(search=searches())
 def test_mix_equals_the_dense_reference_and_loses_no_mass(
     search: tuple[torch.Tensor, Neighbours, torch.Tensor],
@@ -60,7 +60,7 @@ def test_mix_equals_the_dense_reference_and_loses_no_mass(
         assert torch.allclose(mixed.exp().sum(-1), torch.ones(len(mixed)), atol=1e-4)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(search=searches())
 def test_the_best_of_the_mixture_are_among_the_candidates_once_each(
     search: tuple[torch.Tensor, Neighbours, torch.Tensor],

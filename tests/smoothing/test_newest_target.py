@@ -39,7 +39,7 @@ def test_the_target_added_last_wins_and_its_removal_brings_the_earlier_back(tran
     for target in (KNOWN, OTHER, THIRD):
         memory.add(SOURCE, target)
         assert translations(translator) == {target}
-    ids = [segment.id for segment in memory.segments()]
+    ids = [segment.id for segment in memory.segments(state="kept")]
     memory.remove(ids[2])
     assert translations(translator) == {OTHER}
     memory.remove(ids[1])

@@ -38,6 +38,9 @@ def cache_of(tokens: int, segment: int) -> FitCache:
         mean_log_prob=vague,
         max_log_prob=vague,
         similarity=torch.zeros(tokens, NEIGHBOURS),
+        missing=torch.zeros(tokens, NEIGHBOURS),
+        taught=torch.zeros(tokens, NEIGHBOURS),
+        older=torch.zeros(tokens, NEIGHBOURS).bool(),
     )
 
 

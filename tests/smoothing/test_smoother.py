@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from kster.errors import KsterError
 from kster.memory.neighbours import Neighbours
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings
+from kster.smoothing.mixing_weight import LearnedMixingWeight
 from smoothing.cases import ALL_SETTINGS, DIMENSION, neighbours_of, random_smoother, searches, smooth
 
 
@@ -84,7 +85,7 @@ def test_gradients_reach_every_learned_parameter(chosen: dict[str, Any]) -> None
         assert parameter.grad.abs().sum() > 0, name
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(search=searches())
 def test_weights_are_a_distribution_and_nothing_is_nan(
     search: tuple[torch.Tensor, Neighbours, torch.Tensor],
@@ -190,3 +191,16 @@ def test_a_wrong_setting_is_named_with_what_is_accepted(setting: str, value: obj
     with pytest.raises(KsterError, match=message) as caught:
         SmootherSettings(**{"dimension": 4, setting: value})  # type: ignore[arg-type]
     assert setting in str(caught.value)
+
+
+def test_a_large_network_answers_as_in_float32_and_notices_that_it_has_learned() -> None:
+    torch.manual_seed(0)
+    weight = LearnedMixingWeight(256)
+    torch.nn.init.normal_(weight.output.weight, std=0.1)
+    queries, keys = torch.randn(8, 256), torch.randn(8, 256)
+    for _ in range(2):
+        with torch.no_grad():
+            fast = weight(queries, keys).examples
+        assert fast.tolist() == pytest.approx(weight(queries, keys).examples.tolist(), abs=0.02)
+        with torch.no_grad():
+            weight.hidden.weight.mul_(-3)

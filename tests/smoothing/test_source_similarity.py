@@ -115,6 +115,9 @@ def test_a_fit_learns_to_trust_similar_sentences() -> None:
         mean_log_prob=vague,
         max_log_prob=vague,
         similarity=torch.tensor([[0.0, 0.9]]).expand(n, -1).half(),
+        missing=torch.zeros(n, 2),
+        taught=torch.zeros(n, 2),
+        older=torch.zeros(n, 2).bool(),
     )
     source = Source(cache, KeyTable.joined(torch.arange(2), keys.half(), torch.device("cpu")))
     settings = FitSettings(

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kster.text.codes import Code, CodedText, Token, is_nested, same_codes
-from kster.text.marks import MarkedText
+from kster.text.codes import Code, CodedText, Token, is_nested
+from kster.text.marks import MarkedText, marked_pair
 from kster.text.projection import BareText, Link
 from kster.text.recognition import recognise
 
 
 def found(text: str) -> list[str]:
     return [str(code) for _, code in recognise(text).codes]
+
+
+def same_codes(one: CodedText, other: CodedText) -> bool:
+    """Whether two texts have the very same codes, in whatever order."""
+    return sorted(id(code) for _, code in one.codes) == sorted(id(code) for _, code in other.codes)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +36,8 @@ def found(text: str) -> list[str]:
         ("100%% of %1, %L2 or %n files, %dx%d", ["%%", "%1", "%L2", "%n", "%dx", "%d"]),
         ("{n, number} of {total:>5}, {} {user.name!r}", ["{n, number}", "{total:>5}", "{}", "{user.name!r}"]),
         ("{see below for more}", []),
+        ("definition of %qD does not match %<#include %>", ["%qD", "%<", "%>"]),
+        ("%*sObject, %.1fGB of %-5.2fGB, %3.*sx", ["%*s", "%.1f", "%-5.2f", "%3.*s"]),
         ("%1research in %3. %5.2f, %3d", ["%1", "%3", "%5.2f", "%3d"]),
         ("Mail a.b@c.example. See https://x.example/a?b=c.", ["a.b@c.example", "https://x.example/a?b=c"]),
         ("one\\ntwo\\tthree C:\\new\\file", ["\\n", "\\t", "C:\\new\\file"]),
@@ -233,3 +240,33 @@ def test_whatever_the_translation_it_has_all_codes_of_its_source_nested(tokens, 
     projected = bare.project(translation, links(bare.text, translation, words))
     assert same_codes(projected, source)
     assert is_nested(projected.tokens)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "marked"),
+    [
+        ("Save %s now", "%s jetzt speichern", ("Save {0} now", "{0} jetzt speichern")),
+        ("<b>Save</b>", "<b>Speichern</b>", ("Save", "Speichern")),
+        (
+            "Press <b>red</b> %d times",
+            "%d-mal <b>Rot</b> drücken",
+            ("Press {0} red {1} {2} times", "{2}-mal {0} Rot {1} drücken"),
+        ),
+        (
+            "Press <b>red</b> twice",
+            "Zweimal <b>Rot</b> drücken",
+            ("Press {0} red {1} twice", "Zweimal {0} Rot {1} drücken"),
+        ),
+        ("From {from} to {to}", "Nach {to} von {from}", ("From {0} to {1}", "Nach {1} von {0}")),
+        ("Hello %s", "Hallo", None),
+        ("Hello", "Hallo %s", None),
+        ("{n, plural, one {# file} other {# files}} of %s", "{n, plural, other {# Dateien}} von %s", None),
+        ("No codes", "Keine Codes", None),
+    ],
+)
+def test_an_example_has_marks_for_codes_where_it_is_read_back_to_the_letter(
+    source: str, target: str, marked: tuple[str, str] | None
+) -> None:
+    assert marked_pair(source, target) == (marked or (source, target))
+    if marked:
+        assert str(MarkedText(recognise(source)).read(marked[1])) == target

@@ -31,7 +31,7 @@ def distil() -> ModuleType:
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
     """A recipe whose model has learned enough to stop at the end of a sentence."""
-    from conftest import write_config
+    from trained import write_config
 
     long = {"steps": 60, "batch_tokens": 1500, "learning_rate": 0.01, "dropout": 0.0}
     recipe = write_config(tmp_path_factory.mktemp("taught"), corpus, training=long)

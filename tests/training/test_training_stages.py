@@ -1,9 +1,8 @@
-"""The stages around training, each on a model that trains in seconds: vocabulary, scores, packing."""
+"""The stages around training, each on a model that trains in seconds: vocabulary, scores."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from trained import weights
 from kster.errors import KsterError
 from kster.model import BaseModel
 from kster.training import load_settings, train
-from kster.training.packing import MIB, main, pack, unpack
 from kster.training.prepared import PreparedData
 from kster.training.scoring import kept, score, scores_file
 from kster.training.scoring import main as score_main
@@ -25,7 +23,7 @@ from kster.training.vocabulary import Vocabulary
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
     """A recipe that has been trained, so that others may begin where it ended."""
-    from conftest import write_config
+    from trained import write_config
 
     path = write_config(tmp_path_factory.mktemp("first"), corpus)
     train(path)
@@ -110,33 +108,3 @@ CORPUS = {"name": "train", "source": "train.en", "target": "train.de"}
 def test_another_vocabulary_cannot_score(first: Path, tiny_marian: Path) -> None:
     with pytest.raises(KsterError, match="has another vocabulary than"):
         score(load_settings(first), tiny_marian)
-
-
-def test_a_directory_travels_in_small_pieces(tmp_path: Path, first: Path) -> None:
-    prepared = load_settings(first).prepared_directory
-    pieces = pack(prepared, tmp_path / "pieces", mebibytes=0.005)
-    assert len(pieces) > 2
-    assert all(path.stat().st_size <= 0.005 * MIB for path in pieces)
-    again = unpack(tmp_path / "pieces", tmp_path / "again")
-    files = {path.relative_to(prepared) for path in prepared.rglob("*") if path.is_file()}
-    assert files == {path.relative_to(again) for path in again.rglob("*") if path.is_file()}
-    assert all((prepared / name).read_bytes() == (again / name).read_bytes() for name in files)
-    assert PreparedData.open(again).manifest == PreparedData.open(prepared).manifest
-
-
-def test_weights_travel_uncompressed_and_the_model_is_the_same(tmp_path: Path, first: Path) -> None:
-    assert main(["pack", str(model_of(first)), str(tmp_path / "p"), "--mebibytes", "0.05", "--plain"]) == 0
-    assert main(["unpack", str(tmp_path / "p"), str(tmp_path / "model")]) == 0
-    assert BaseModel.load(tmp_path / "model").fingerprint == BaseModel.load(model_of(first)).fingerprint
-
-
-def test_a_missing_or_damaged_piece_is_named_and_nothing_is_unpacked(tmp_path: Path, first: Path) -> None:
-    pieces = pack(load_settings(first).prepared_directory, tmp_path / "pieces", mebibytes=0.01)
-    content = bytearray(pieces[1].read_bytes())
-    content[40] ^= 1
-    pieces[1].write_bytes(content)
-    with pytest.raises(KsterError, match=re.escape(f"{pieces[1]} is missing or damaged; nothing was unpack")):
-        unpack(tmp_path / "pieces", tmp_path / "again")
-    assert not (tmp_path / "again").exists()
-    with pytest.raises(KsterError, match="is not empty; it was left untouched"):
-        pack(tmp_path, tmp_path / "pieces")

@@ -10,7 +10,10 @@ import pytest
 from kster import Translator
 from kster.text.codes import Code, CodedText
 from kster.text.marks import MARK
+from kster.text.recognition import are_kept, recognise
 from kster.translation.decoding import Decoding
+from kster.translation.known_texts import Taught
+from kster.translation.piece import CodedPiece
 from kster.translation.result import Output, Translation
 from kster.translation.service import Cutting, Round, Text, run, translation_steps
 
@@ -31,9 +34,10 @@ def translate(
         words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
         return Output(((written, -1.0),), None, tuple((span, span) for span in words))
 
-    cutting = Cutting(
-        lambda text: len(text) < 200, lambda text: [known[text]] if text in known else [], sentences
-    )
+    def find(text: str) -> Taught:
+        return Taught((known[text],)) if text in known else Taught()
+
+    cutting = Cutting(lambda text: len(text) < 200, find, sentences)
     return run(translation_steps(texts, Decoding(), cutting), model), rounds
 
 
@@ -54,6 +58,21 @@ def test_codes_that_a_model_loses_are_put_back_and_the_translation_says_so() -> 
     assert "repaired" not in whole.to_json()
 
 
+@pytest.mark.parametrize("text", ["Press %MOD1 or %MOD1 now", "%1 of %1", "Use %d and %d; or %d."])
+def test_codes_that_are_put_back_side_by_side_are_not_read_as_others(text: str) -> None:
+    piece = CodedPiece(recognise(text), lambda _: Taught())
+    piece.repair(Output((("Fertig", -1.0),), None, ()))  # a model that says nothing about what became what
+    ((repaired, _),) = piece.hypotheses
+    assert are_kept(text, str(repaired)), str(repaired)
+
+
+def test_what_a_model_makes_up_that_reads_as_a_code_is_left_out() -> None:
+    piece = CodedPiece(recognise("Press %s % now"), lambda _: Taught())
+    piece.repair(Output((("Jetzt % %tagsreden <b>drücken", -1.0),), None, ()))
+    ((repaired, _),) = piece.hypotheses
+    assert [str(code) for _, code in recognise(str(repaired)).codes] == ["%s"]
+
+
 @pytest.mark.parametrize("text", ["%s", "<b>%d</b> / {total}", "https://a.example/b", "", " \n "])
 def test_a_text_with_nothing_but_codes_is_not_translated(text: str) -> None:
     (done,), rounds = translate([text])
@@ -72,6 +91,14 @@ def test_messages_are_translated_inside_their_branches() -> None:
     assert translate([nested])[0][0].text == (
         "{sex, select, female {{n, plural, one {HER #TH} other {HERS}}} other {THEIRS}}"
     )
+
+
+def test_a_message_that_was_taught_comes_back_as_taught_and_is_not_missing_from_the_source() -> None:
+    message = "{n, plural, one {# file} other {# files}}"
+    taught = {message: message.upper(), f"Copied {message} now.": f"Jetzt {message} kopiert."}
+    done, _ = translate(list(taught), taught=taught)
+    assert [own.text for own in done] == list(taught.values())
+    assert [own.source for own in done] == list(taught)
 
 
 def test_line_breaks_written_as_escapes_or_tags_end_a_line() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kster.translation.splitting import join_pieces, split_text
+from kster.translation.splitting import Piece, glue_for, split_text
 
 
 def fits(text: str) -> bool:
     return len(text) <= 20
+
+
+def join_pieces(pieces: Sequence[Piece], translations: Sequence[str], tail: str) -> str:
+    joined = before = ""
+    for piece, translation in zip(pieces, translations, strict=True):
+        joined += glue_for(piece, before, joined, translation) + translation
+        before = piece.text
+    return joined + tail
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=80))

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from kster.cli import (
+    check_command,
+    cluster_commands,
     evaluate_command,
     fit_commands,
     import_command,
@@ -15,6 +17,7 @@ from kster.cli import (
     models_commands,
     score_command,
     serve_commands,
+    status_commands,
     terms_commands,
     train_command,
     translate_command,
@@ -57,6 +60,10 @@ def options(
 
 # Short helps: in the list of commands a longer one would be cut off.
 memory_commands.app.command("import")(import_command.import_files)
+memory_commands.app.command("check")(check_command.check)
+memory_commands.app.command("approve")(status_commands.approve)
+memory_commands.app.command("reject")(status_commands.reject)
+memory_commands.app.command("history")(status_commands.history)
 app.add_typer(memory_commands.app, name="memory", short_help="Make, fill and look after memories.")
 app.add_typer(models_commands.app, name="models", short_help="Which models there are, and where.")
 app.add_typer(terms_commands.app, name="terms", short_help="Make, fill and look after term bases.")
@@ -68,3 +75,4 @@ app.command("evaluate", short_help="Compare the methods by BLEU and chrF.")(eval
 app.command("train", short_help="Train or fine-tune a translation model.")(train_command.train)
 app.command("serve", short_help="Serve translation and memories over HTTP.")(serve_commands.serve)
 app.add_typer(keys_commands.app, name="keys")
+app.add_typer(cluster_commands.app, name="cluster", short_help="Run memories and servers on Ray.")

@@ -47,7 +47,7 @@ def translate_document(
 ) -> None:
     from kster.translation.files import translate_file
 
-    with if_interrupted(f"{output} was not written"), progress_bars({"translating": ("texts", None)}) as show:
+    with if_interrupted(f"{output} was not written"), progress_bars({"translating": "texts"}) as show:
         done = translate_file(translator, document, output, options, partial(show, "translating"))
     if done.repaired:
         shown = ", ".join(done.repaired[:MOST_NAMED]) + (" …" if len(done.repaired) > MOST_NAMED else "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json as json_module
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ from kster.cli.output import emit, emit_json, facts, if_interrupted, note
 from kster.cli.progress import progress_bar, progress_bars
 from kster.errors import KsterError
 from kster.limits import LARGEST_K
+from kster.typed_settings import read_dataclass
 
 if TYPE_CHECKING:
     from kster.formats import Pair
@@ -25,6 +28,7 @@ DevSource = Annotated[
     typer.Option("--dev-source", metavar="FILE", help="Development text to stop by, one a line, with …"),
 ]
 DevTarget = Annotated[Path | None, typer.Option("--dev-target", metavar="FILE", help="… its translations.")]
+FIT_PHASES = {"keys": "segments", "caching": "words", "fitting": "steps", "measuring": "steps"}
 
 
 def fit(
@@ -53,50 +57,7 @@ def fit(
         int | None,
         typer.Option("--k", min=1, max=LARGEST_K, help="Examples looked up for a word.", show_default="16"),
     ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FEATURES", help="What the networks see: paper or confidence.", show_default="confidence"
-        ),
-    ] = None,
-    learn_bandwidth: Annotated[
-        bool | None, typer.Option(help="Learn σ, or keep it fixed.", show_default="learn")
-    ] = None,
-    learn_weight: Annotated[
-        bool | None, typer.Option(help="Learn λ, or keep it fixed.", show_default="learn")
-    ] = None,
-    bandwidth: Annotated[
-        float | None,
-        typer.Option(help="σ to start at, or to stay at.", show_default="as the model's smoother, or tuned"),
-    ] = None,
-    mixing_weight: Annotated[
-        float | None,
-        typer.Option(help="λ to start at, or to stay at.", show_default="as the model's smoother, or tuned"),
-    ] = None,
-    dropout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DROPOUT",
-            help="Examples hidden while fitting: nearest (as in the paper), provenance or none.",
-            show_default="provenance",
-        ),
-    ] = None,
-    keep_rate: Annotated[
-        float | None, typer.Option(help="Share of words whose examples are all kept.", show_default="0.1")
-    ] = None,
-    label_smoothing: Annotated[float | None, typer.Option(show_default="0.0")] = None,
     steps: Annotated[int | None, typer.Option(help="At most so many.", show_default="400")] = None,
-    batch_tokens: Annotated[int | None, typer.Option(help="Words in a step.", show_default="4096")] = None,
-    learning_rate: Annotated[float | None, typer.Option(show_default="0.001")] = None,
-    patience: Annotated[
-        int | None, typer.Option(help="Looks at the development text without gain.", show_default="5")
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            help="Words of the memory to learn from, at most.", show_default="60,000, on a GPU 1,000,000"
-        ),
-    ] = None,
     metric: Annotated[
         int | None,
         typer.Option(
@@ -105,6 +66,12 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(show_default="1")] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any other field of `FitSettings` (keep_rate=0.2); repeatable."
+        ),
+    ] = None,
     model: Model = None,
     device: Device = "auto",
     json: Json = False,
@@ -121,43 +88,17 @@ def fit(
     """
     from kster.smoothing import FitSettings
     from kster.smoothing import fit as fit_smoother
-    from kster.smoothing.fitting.metric_fit import steps_of
 
-    given: dict[str, Any] = {
-        name: value
-        for name, value in {
-            "kernel": kernel,
-            "k": k,
-            "features": features,
-            "learn_bandwidth": learn_bandwidth,
-            "learn_weight": learn_weight,
-            "bandwidth": bandwidth,
-            "mixing_weight": mixing_weight,
-            "dropout": dropout,
-            "keep_rate": keep_rate,
-            "label_smoothing": label_smoothing,
-            "steps": steps,
-            "batch_tokens": batch_tokens,
-            "learning_rate": learning_rate,
-            "patience": patience,
-            "max_tokens": max_tokens,
-            "metric": metric,
-            "seed": seed,
-        }.items()
-        if value is not None
-    }
-    settings = FitSettings.paper(**given) if paper else FitSettings(**given)
+    named = {"kernel": kernel, "k": k, "steps": steps, "metric": metric, "seed": seed}
+    given = {name: value for name, value in named.items() if value is not None} | _settings(set or [])
+    recipe = asdict(FitSettings.paper() if paper else FitSettings())
+    settings = read_dataclass(FitSettings, recipe | given, file="--set")
     dev = _pairs("dev", dev_source, dev_target)
     general = _pairs("general", general_source, general_target)
-    jobs = {
-        "caching": ("words", None),
-        "fitting": ("steps", settings.steps),
-        "measuring": ("steps", steps_of(settings)),
-    }
     with (
         _unless_interrupted(),
         open_with_model(directory, model, device) as memory,
-        progress_bars(jobs) as show,
+        progress_bars(FIT_PHASES) as show,
     ):
         report = fit_smoother(
             memory.model,
@@ -220,6 +161,20 @@ def tune(
     )
 
 
+def _settings(items: list[str]) -> dict[str, Any]:
+    """["steps=100", "dropout=none"] → {"steps": 100, "dropout": "none"}."""
+    found: dict[str, Any] = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise KsterError(f"--set {item}: expected KEY=VALUE")
+        try:
+            found[key] = json_module.loads(value)
+        except ValueError:
+            found[key] = value  # text
+    return found
+
+
 def _unless_interrupted() -> AbstractContextManager[None]:
     return if_interrupted("nothing was saved; the memory is as it was, with its earlier fit if it has one")
 
@@ -245,12 +200,13 @@ def _readable(
     model: BaseModel, pairs: list[Pair] | None, source: Path | None
 ) -> list[tuple[str, str]] | None:
     """Those that are not too long for the model, as an import has it."""
-    from kster.memory.importing import too_long
+    from kster.memory.adding import too_long
 
     if pairs is None:
         return None
-    reasons = too_long(model, pairs)
-    kept = [(pair.source, pair.target) for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+    texts = [(pair.source, pair.target) for pair in pairs]
+    reasons = too_long(model, texts)
+    kept = [text for text, reason in zip(texts, reasons, strict=True) if reason is None]
     for pair, reason in zip(pairs, reasons, strict=True):
         if reason is not None:
             note(f"{source}, line {pair.line}: left out, {reason}")

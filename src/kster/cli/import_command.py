@@ -18,6 +18,7 @@ from kster.cli.loading import open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
 from kster.cli.output import emit, emit_json, flush, if_interrupted, note
 from kster.cli.progress import is_watched, progress_bar
+from kster.cli.status_commands import user
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ SHOWN = 20  # rejections printed; --json has them all
 class Tags(StrEnum):
     STRIP = "strip"
     KEEP = "keep"
+
+
+class KeyTime(StrEnum):
+    AUTO = "auto"
+    NOW = "now"
+    LATER = "later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +79,26 @@ def import_files(
         ),
     ] = None,
     tags: Annotated[Tags, typer.Option(help="What to do with inline tags of TMX and XLIFF.")] = Tags.STRIP,
+    approve_drafts: Annotated[
+        bool,
+        typer.Option(
+            "--approve-drafts", help="Learn from fuzzy, unfinished and machine-made translations, too."
+        ),
+    ] = False,
+    keys: Annotated[
+        KeyTime,
+        typer.Option(
+            help="When to make keys: before the command ends; as translations and `kster memory keys` need "
+            "them; or, auto, at once for up to 2,000 new pairs a file."
+        ),
+    ] = KeyTime.AUTO,
     model: Model = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Add the pairs of files of examples: each file whole or not at all, known pairs skipped.
 
+    Translations use them from then on, whether or not their keys are made.
     Languages are the memory's unless given; `en-GB` in a file serves `en`.
     """
     _require_languages(directory, source_lang, target_lang)
@@ -85,10 +106,18 @@ def import_files(
     finished: list[dict[str, Any]] = []
     with open_with_model(directory, model, device) as memory:
         try:
-            for name, report in _import_all(memory, inputs):
+            later: Literal["auto", "later"] = "later" if keys is KeyTime.LATER else "auto"
+            for name, report in _import_all(memory, inputs, later, approve_drafts):
                 finished.append({"file": name, **asdict(report)})
                 if not json:
                     _show(name, report)
+            if keys is KeyTime.NOW:
+                make_keys(memory)
+            elif left := len(memory.ids_without_keys()):
+                note(
+                    f"{left:,} segments have no keys yet: translations make those they need, "
+                    f"`kster memory keys {directory}` makes all"
+                )
         finally:
             # Files that went in before one that failed stay in, so their reports are due as well.
             if json and finished:
@@ -98,7 +127,8 @@ def import_files(
 
 
 def _is_useless(report: dict[str, Any]) -> bool:
-    return bool(report["rejected"]) and not report["added"] and not report["duplicates"]
+    used = report["added"] or report["duplicates"] or report["approved"]
+    return bool(report["rejected"]) and not used
 
 
 def _require_languages(directory: Path, source_lang: str | None, target_lang: str | None) -> None:
@@ -123,8 +153,9 @@ def _without_region(code: str) -> str:
 
 def _show(name: str, report: ImportReport) -> None:
     emit(
-        f"{name}: {report.added:,} added, {report.duplicates:,} there already, "
-        f"{len(report.rejected):,} rejected"
+        f"{name}: {report.added:,} added{f' ({report.drafts:,} as drafts)' if report.drafts else ''}, "
+        f"{report.duplicates:,} there already, {len(report.rejected):,} rejected"
+        + (f", {len(report.approved):,} approved" if report.approved else "")
     )
     flush()
     for rejection in report.rejected[:SHOWN]:
@@ -172,7 +203,7 @@ def _inputs(
         def read(memory: Memory, file: Path = file, kind: str = kind) -> Iterator[Pair | Rejection]:
             own = memory.description
             languages = source_lang or own.source_lang, target_lang or own.target_lang
-            return read_pairs(file, *languages, format=kind, tags=_tags(tags))
+            return read_pairs(file, *languages, format=kind, tags=_tags(tags), drafts=True)
 
         inputs.append(_Input(str(file), how, read))
     if source is not None and target is not None:
@@ -189,14 +220,28 @@ def _tags(tags: Tags) -> Literal["strip", "keep"]:
     return "keep" if tags is Tags.KEEP else "strip"
 
 
-def _import_all(memory: Memory, inputs: list[_Input]) -> Iterator[tuple[str, ImportReport]]:
+def make_keys(memory: Memory) -> int:
+    """All that were left for later, with a bar; what is made is kept when it is interrupted."""
+    left = len(memory.ids_without_keys())
+    with (
+        if_interrupted("the keys made so far are kept; the others are made when they are needed"),
+        progress_bar("keys", "segments", left) as show,
+    ):
+        return memory.make_keys(progress=show)
+
+
+def _import_all(
+    memory: Memory, inputs: list[_Input], keys: Literal["auto", "later"], approve_drafts: bool
+) -> Iterator[tuple[str, ImportReport]]:
     done: list[str] = []
     for item in inputs:
         before = f" ({', '.join(done)} went in before it)" if done else ""
         kept = f"nothing of {item.name} was imported{before}"
         try:
             with if_interrupted(kept), progress_bar(item.name, "pairs", item.total(memory)) as show:
-                report = item.import_into(memory, progress=show)
+                report = item.import_into(
+                    memory, progress=show, keys=keys, author=user(), approve_drafts=approve_drafts
+                )
         except KsterError as error:
             raise KsterError(f"{error}; nothing of this file was imported{before}") from error
         done.append(item.name)

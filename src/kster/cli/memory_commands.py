@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kster.cli.import_command import make_keys
 from kster.cli.loading import load_model, open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
 from kster.cli.output import (
@@ -26,6 +27,7 @@ from kster.cli.output import (
     one_line,
     size,
 )
+from kster.cli.status_commands import user
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
@@ -67,13 +69,17 @@ def add(
     directory: Directory,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A text.", show_default=False)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.", show_default=False)],
+    context: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Where it stands, if it means other things elsewhere."),
+    ] = None,
     model: Model = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Add one example; the next translation uses it."""
     with open_with_model(directory, model, device) as memory:
-        segment = memory.add(source, target, origin="kster memory add")
+        segment = memory.add(source, target, origin="kster memory add", context=context, author=user())
     if json:
         emit_json(dataclasses.asdict(segment))
     else:
@@ -98,7 +104,11 @@ def remove(
     if bool(ids) == (source is not None and target is not None) or (source is None) != (target is None):
         raise KsterError("name what to remove: either ids, or --source with --target; nothing was removed")
     with open_memory(directory) as memory:
-        count = memory.remove(ids) if ids else memory.remove_pair(source or "", target or "")
+        count = (
+            memory.remove(ids, author=user())
+            if ids
+            else memory.remove_pair(source or "", target or "", author=user())
+        )
     if count == 0:
         raise KsterError(f"{directory}: no segment has this source and this target; nothing was removed")
     if json:
@@ -112,11 +122,18 @@ def list_segments(
     directory: Directory,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    state: Annotated[
+        str,
+        typer.Option(
+            metavar="STATE",
+            help="live (they teach), draft, rejected, superseded (by newer ones), or kept: all of them.",
+        ),
+    ] = "live",
     json: Json = False,
 ) -> None:
     """List segments in the order they were added: id, source, target."""
     with open_memory(directory) as memory:
-        _emit_segments(_pages(memory, limit, offset, None), json)
+        _emit_segments(_pages(memory, limit, offset, None, state), json)
 
 
 @app.command()
@@ -137,14 +154,16 @@ def matches(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A source text.", show_default=False)],
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 5,
     least: Annotated[int, typer.Option(min=0, max=100, help="The lowest percentage shown.")] = 50,
+    context: Annotated[str | None, typer.Option(metavar="TEXT", help="Where the text stands.")] = None,
     json: Json = False,
 ) -> None:
     """Find the segments whose sources are most like a text: how much, id, source, target.
 
-    100 % is equal but for case and white space; each word that would have to be changed counts against it.
+    100 % is equal but for case and white space, 101 % that in the same context; each word that would have to
+    be changed counts against it.
     """
     with open_memory(directory) as memory:
-        found = memory.matches(text, limit, least=least)
+        found = memory.matches(text, limit, least=least, context=context)
     if json:
         emit_json([dataclasses.asdict(match) for match in found])
         return
@@ -172,9 +191,9 @@ def info(directory: Directory, json: Json = False) -> None:
                 ("model", f"{found.model} ({_languages(found)}, fingerprint {found.fingerprint[:12]})"),
                 (
                     "segments",
-                    f"{found.segments:,}" + (f" ({found.removed:,} removed)" if found.removed else ""),
+                    f"{found.segments:,}{_others(found)}",
                 ),
-                ("keys", f"{found.entries:,} of {found.dimension} dimensions"),
+                ("keys", f"{found.entries:,} of {found.dimension} dimensions{_missing_keys(found)}"),
                 ("on disk", size(found.bytes_on_disk)),
                 ("in RAM", size(found.bytes_in_ram)),
                 ("search", found.index),
@@ -199,11 +218,14 @@ def export(
             show_default="by the file's name",
         ),
     ] = None,
+    drafts: Annotated[
+        bool, typer.Option("--drafts", help="Also drafts and rejected pairs, marked as such.")
+    ] = False,
 ) -> None:
-    """Write every pair to a file, or to standard output."""
+    """Write every pair that teaches to a file, or to standard output."""
     with open_memory(directory) as memory:
         if file is not None:
-            count = memory.export_file(file, format=format)
+            count = memory.export_file(file, format=format, drafts=drafts)
             note(f"{file}: {_count(count, 'pair')}")
             return
         if format == "moses":
@@ -211,7 +233,7 @@ def export(
         # Written whole before any of it is shown, as every export is.
         with tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "export"
-            memory.export_file(written, format=format or "tsv")
+            memory.export_file(written, format=format or "tsv", drafts=drafts)
             with written.open(encoding="utf-8", newline="") as text:
                 shutil.copyfileobj(text, sys.stdout)
     flush()
@@ -257,6 +279,17 @@ def restore(
 
 
 @app.command()
+def keys(directory: Directory, model: Model = None, device: Device = "auto", json: Json = False) -> None:
+    """Make all keys that an import left for later. It can be interrupted, and go on beside translations."""
+    with open_with_model(directory, model, device) as memory:
+        made = make_keys(memory)
+    if json:
+        emit_json({"made": made})
+    else:
+        emit(f"made the keys of {_count(made, 'segment')}")
+
+
+@app.command()
 def compact(directory: Directory, json: Json = False) -> None:
     """Give back the space that removed segments still take."""
     with open_memory(directory) as memory:
@@ -269,11 +302,13 @@ def compact(directory: Directory, json: Json = False) -> None:
         )
 
 
-def _pages(memory: Memory, limit: int | None, offset: int, query: str | None) -> Iterator[Segment]:
+def _pages(
+    memory: Memory, limit: int | None, offset: int, query: str | None, state: str = "live"
+) -> Iterator[Segment]:
     end = None if limit is None else offset + limit
     while end is None or offset < end:
         wanted = PAGE if end is None else min(PAGE, end - offset)
-        page = memory.segments(limit=wanted, offset=offset, query=query)
+        page = memory.segments(limit=wanted, offset=offset, query=query, state=state)
         yield from page
         if len(page) < wanted:
             return
@@ -291,8 +326,26 @@ def _emit_segments(segments: Iterator[Segment], json: bool) -> None:
         )
 
 
+def _others(found: MemoryInfo) -> str:
+    """Segments that teach nothing."""
+    names = ("drafts", "rejected", "superseded", "removed")
+    counts = [f"{getattr(found, name):,} {name}" for name in names if getattr(found, name)]
+    return f" ({', '.join(counts)})" if counts else ""
+
+
 def _languages(found: MemoryInfo) -> str:
     return f"{found.source_lang or '?'} → {found.target_lang or '?'}"
+
+
+def _missing_keys(found: MemoryInfo) -> str:
+    """How much of the memory has its keys, where that is not all of it."""
+    text = ""
+    if found.without_keys:
+        done = found.segments - found.without_keys - found.unusable
+        text += f", of {done:,} segments; those of {found.without_keys:,} are made when they are needed"
+    if found.unusable:
+        text += f"; of {_count(found.unusable, 'segment')} the model can make none"
+    return text
 
 
 def _fit_status(found: MemoryInfo) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 
 from kster.cli.output import is_quiet
 
@@ -18,20 +17,18 @@ def is_watched() -> bool:
 @contextmanager
 def progress_bar(
     what: str, unit: str, total: int | None = None, *, visible: bool = True
-) -> Iterator[Callable[[int], None]]:
-    """Gives a function to be called with how much is done so far."""
-    with progress_bars({what: (unit, total)}, visible=visible) as show:
-        yield partial(show, what)
+) -> Iterator[Callable[..., None]]:
+    """Gives a function to be called with how much is done so far, and of how much, unless `total` says it."""
+    with progress_bars({what: unit}, visible=visible) as show:
+        yield lambda done, of=None: show(what, done, of or total)
 
 
 @contextmanager
-def progress_bars(
-    jobs: Mapping[str, tuple[str, int | None]], *, visible: bool = True
-) -> Iterator[Callable[..., None]]:
+def progress_bars(jobs: Mapping[str, str], *, visible: bool = True) -> Iterator[Callable[..., None]]:
     """A bar for each job as it begins; nothing at all when stderr is not a terminal.
 
-    jobs: name → (unit, total if known). Gives a function to be called with a job's name, how much of it is
-    done so far and, where it is known only then, the total.
+    jobs: name → unit. Gives a function to be called with a job's name, how much of it is done so far, and of
+    how much.
     """
     if not visible or not is_watched():
         yield lambda job, done, total=None: None
@@ -50,8 +47,7 @@ def progress_bars(
 
         def show(job: str, done: int, total: int | None = None) -> None:
             if job not in tasks:
-                unit, known = jobs.get(job, ("", None))
-                total = known if total is None else total
+                unit = jobs[job]
                 tasks[job] = progress.add_task(
                     job, total=total, unit=f"of {total:,} {unit}" if total else unit
                 )

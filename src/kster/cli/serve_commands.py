@@ -35,6 +35,15 @@ def serve(
     ] = None,
     device: Annotated[str | None, typer.Option(metavar="DEVICE", show_default="auto")] = None,
     precision: Annotated[str | None, typer.Option(metavar="PRECISION", show_default="auto")] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Serve from the Ray cluster that `kster cluster up` started.")
+    ] = False,
+    ray_address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve from the Ray cluster at this address.")
+    ] = None,
+    replicas: Annotated[
+        int, typer.Option(min=1, max=256, help="How many servers share the requests, with --ray.")
+    ] = 1,
 ) -> None:
     """Serve translation: LibreTranslate's API, ModernMT's at /mmt, KSTER's at /v1, and a page at /.
 
@@ -54,6 +63,16 @@ def serve(
         "precision": precision,
     }
     settings = read_settings(config, given)
+    if ray or ray_address:
+        require_extra("`kster serve --ray`", "ray")
+        from kster.cluster import environment, lifecycle
+
+        address = ray_address or lifecycle.address_of(settings.data)
+        environment.prepare(address)  # before Ray is imported
+        from kster.cluster.serving import serve_on_ray
+
+        serve_on_ray(settings, address, replicas)
+        return
     if settings.keys_required:
         require_some_key(settings)  # before seconds are spent on loading models
 

@@ -18,7 +18,6 @@ from kster.cli.output import emit, emit_json, emit_json_list, flush, note, on_te
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
-    from kster.formats import Pair, Rejection
     from kster.terms import Term, TermBase, TermImport
 
 SHOWN = 20  # rejections printed; --json has them all
@@ -217,10 +216,12 @@ def check(
     json: Json = False,
 ) -> None:
     """Say where translations have not kept the terms, or which terms contradict each other; status 1 then."""
+    from kster.terms.checking import contradictions
+
     with _open(base) as opened:
         problems = [problem for file in files or [] for problem in _lost_terms(opened, file)]
         if not files:
-            problems = _contradictions(opened.terms())
+            problems = contradictions(opened.terms())
     if json:
         emit_json({"ok": not problems, "problems": problems})
     else:
@@ -231,37 +232,12 @@ def check(
 
 def _lost_terms(base: TermBase, file: Path) -> Iterator[dict[str, Any]]:
     from kster.formats import Pair, read_pairs
-    from kster.terms import TermFinder, is_kept
+    from kster.terms.checking import lost_terms
 
-    finder = TermFinder(base.terms(), base.source_lang)
-    pairs: Iterator[Pair | Rejection] = read_pairs(file, base.source_lang, base.target_lang)
-    for pair in pairs:
-        if not isinstance(pair, Pair):
-            continue
-        for match in finder.find(pair.source):
-            if not is_kept(match.term, pair.target, base.target_lang):
-                yield {
-                    "file": str(file),
-                    "line": pair.line,
-                    "term": match.term.source,
-                    "targets": list(match.term.targets),
-                    "source": pair.source,
-                    "target": pair.target,
-                }
-
-
-def _contradictions(terms: list[Term]) -> list[dict[str, Any]]:
-    """Sources that two terms translate in different ways, in the same or in other case."""
-    first: dict[str, Term] = {}
-    found = []
-    for one in terms:
-        other = first.setdefault(one.source.casefold(), one)
-        exact = "exact" in (one.case, other.case) and one.source != other.source
-        if not exact and one.targets[0] != other.targets[0]:
-            found.append(
-                {"term": one.source, "ids": [other.id, one.id], "targets": [*other.targets, *one.targets]}
-            )
-    return found
+    read = read_pairs(file, base.source_lang, base.target_lang)
+    pairs = (pair for pair in read if isinstance(pair, Pair))
+    for problem in lost_terms(base.terms(), pairs, base.source_lang, base.target_lang):
+        yield {"file": str(file), **problem}
 
 
 def _problem(problem: dict[str, Any]) -> str:

@@ -32,7 +32,13 @@ from kster.cli.options import (
 )
 from kster.cli.output import note
 from kster.cli.progress import is_watched, progress_bar
-from kster.cli.translation_writers import Explain, choose_writer, note_matches, note_repairs
+from kster.cli.translation_writers import (
+    Explain,
+    choose_writer,
+    note_confidence,
+    note_matches,
+    note_repairs,
+)
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
@@ -81,6 +87,12 @@ def translate(
         int,
         typer.Option(min=0, max=100, help="Name so many fuzzy matches of a line, in --json or as notes."),
     ] = 0,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence", help="Say how likely each line and word is right: 0 to 1, in --json or as notes."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
     whole_lines: Annotated[
         bool,
@@ -116,15 +128,17 @@ def translate(
         "length_penalty": length_penalty,
         "n_best": n_best,
         "explain": explain is not None,
+        "confidence": confidence,
         "split_sentences": not whole_lines,
         "batch_sentences": batch_sentences,
     }
     if document is None and input is not None and is_document(input):
         document, input = input, None
     if document is not None:
-        if input is not None or explain or json or n_best > 1 or matches:
+        if input is not None or explain or json or n_best > 1 or matches or confidence:
             raise KsterError(
-                f"{document}: a document is written once; no --input, --explain, --json, --n-best, --matches"
+                f"{document}: a document is written once; no --input, --explain, --json, --n-best, "
+                "--matches, --confidence"
             )
         output = require_document(document, output)
         translator = open_translator(
@@ -151,6 +165,8 @@ def translate(
                 note_repairs(translations, done)
                 if find is not None and not json:
                     note_matches(translations, done, find)
+                if confidence and not json:
+                    note_confidence(translations, done)
                 done += len(block)
                 show(done)
         writer.end()

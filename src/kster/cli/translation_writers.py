@@ -41,6 +41,17 @@ def note_matches(translations: list[Translation], before: int, find: FindMatches
             note(f"line {number}: {match.percentage} % {one_line(source)} → {one_line(match.segment.target)}")
 
 
+def note_confidence(translations: list[Translation], before: int) -> None:
+    """Say how likely the lines are right, with their doubtful words. before: lines written before these."""
+    from kster.translation.confidence import DOUBTFUL
+
+    for number, own in enumerate(translations, before + 1):
+        if own.confidence is not None and own.source.strip():
+            doubtful = [word.text for word in own.words or () if word.confidence < DOUBTFUL]
+            look = f"; look at {', '.join(doubtful)}" if doubtful else ""
+            note(f"line {number}: confidence {own.confidence:.2f}{look}")
+
+
 class Lines:
     """Text, one line for each; the other hypotheses behind tabs."""
 
@@ -117,6 +128,12 @@ def choose_writer(
 
 def _page(translator: Translator, method: Method | None) -> Page:
     from kster.cli.explain_html import Page
+    from kster.text.recognition import recognise
+
+    def pieces(text: str) -> list[str]:
+        """None for one with codes, of which a memory has marks."""
+        tokens = [] if recognise(text).codes else model.tokenise_target([text])[0]
+        return [model.token_text(token) for token in tokens]
 
     model, memory = translator.model, translator.memory
     directories = [] if memory is None else [m.directory for m in getattr(memory, "memories", [memory])]
@@ -128,5 +145,5 @@ def _page(translator: Translator, method: Method | None) -> Page:
             "memory": ", ".join(directory.name for directory in directories) or "none",
         },
         end_token=model.token_text(model.eos_id),
-        pieces=lambda text: [model.token_text(token) for token in model.tokenise_target([text])[0]],
+        pieces=pieces,
     )

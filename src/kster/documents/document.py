@@ -6,9 +6,13 @@ translation is written there (`Places.add`); everything between these places is 
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -31,6 +35,25 @@ _MAY_BE_CODE = re.compile(r"[%$<>{}\[\]&@\\/]|__")
 _MOST_HARD_SPACES = 50  # of one text
 _HARD_SPACE = re.compile(r"(\S{1,40})([\xa0\u202f])(?=(\S{1,40}))")
 DEEPEST = 256  # elements in elements, lists in lists
+
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Documents are read and written within so many seconds meanwhile, or refused."""
+    before = _deadline.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(before)
+
+
+def require_time() -> None:
+    """Called for every element and place. Raises FormatError when the time is over."""
+    if time.monotonic() > _deadline.get():
+        raise FormatError("it takes too long to read and write; divide it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +114,7 @@ class Places(Generic[AnyStr]):
 
         fills: to be written even if the translations say the same as the source, as in an empty target.
         """
+        require_time()
         self.units += [Unit(tuple(text), where) for text in texts]
         self._places.append(_Place(start, end, len(texts), write, fills))
 
@@ -105,6 +129,7 @@ class Places(Generic[AnyStr]):
         done = start
         i = bisect_left(self._starts, start)
         while i < len(self._starts) and (self._starts[i] < end or end == len(self.content)):
+            require_time()
             begin, stop, new = self._changes[i]
             if begin >= done and stop <= end:
                 parts += [self._original(done, begin), new()]
@@ -267,6 +292,7 @@ class Counter:
 
     def add(self, depth: int = 0, line: int | None = None) -> None:
         self._count += 1
+        require_time()
         where = f"line {line}: " if line else ""
         if self._count > MOST_ELEMENTS:
             raise FormatError(f"{where}more than {MOST_ELEMENTS:,} {self._what}")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -26,6 +27,7 @@ from kster.formats.moses import read_line_pairs, write_line_pairs
 from kster.formats.pair import MAX_CHARS, Pair, Rejection
 from kster.formats.po import read_po, write_po
 from kster.formats.tabular import read_csv, read_tsv, write_csv, write_tsv
+from kster.formats.text import readable_id
 from kster.formats.tmx import read_tmx, write_tmx
 from kster.formats.xliff import read_xliff, write_xliff, write_xliff2
 from kster.formats.xml import declared_encoding
@@ -132,6 +134,7 @@ def read_pairs(
     format: str | None = None,
     tags: Literal["strip", "keep"] = "strip",
     max_chars: int = MAX_CHARS,
+    drafts: bool = False,
 ) -> Iterator[Pair | Rejection]:
     """Read the pairs of a file, and the rejections among them, in the order of the file.
 
@@ -141,6 +144,8 @@ def read_pairs(
     format: one of `tmx xliff po tsv csv moses`; by default `detect_format` decides.
     tags: whether inline elements of TMX and XLIFF are stripped from the text or kept in it.
     max_chars: a unit with a longer source or target is rejected.
+    drafts: whether pairs that the file marks as fuzzy, unfinished, machine-made or wrong come as pairs with
+        that status; otherwise they are rejections.
     """
     path = Path(path)
     if tags not in ("strip", "keep"):
@@ -154,7 +159,16 @@ def read_pairs(
     if reader is None:
         raise FormatError(f"unknown format {format!r}; accepted: {', '.join(_READERS)}, moses")
     _require_file(path)
-    return reader(path, source_lang, target_lang, tags=tags, max_chars=max_chars)
+    items = reader(path, source_lang, target_lang, tags=tags, max_chars=max_chars)
+    return items if drafts else _approved_only(path, items)
+
+
+def _approved_only(path: Path, items: Iterator[Pair | Rejection]) -> Iterator[Pair | Rejection]:
+    for item in items:
+        if isinstance(item, Pair) and item.status != "approved":
+            reason = item.remark or f"marked as {item.status}"
+            item = Rejection(str(path), item.line, readable_id(item.id or item.source), reason)
+        yield item
 
 
 def _side(beginning: Path, language: str) -> Path:
@@ -224,5 +238,14 @@ def _writable(path: Path, pairs: Iterable[Pair]) -> Iterator[Pair]:
         if not pair.source.strip() or not pair.target.strip():
             side = "target" if pair.source.strip() else "source"
             raise FormatError(f"{path}: pair {number:,} has an empty {side}; nothing was written")
-        id = printable(pair.id) if pair.id is not None else None
-        yield Pair(printable(pair.source), printable(pair.target), id)
+        id, context, author = (
+            None if text is None else printable(text) for text in (pair.id, pair.context, pair.author)
+        )
+        yield replace(
+            pair,
+            source=printable(pair.source),
+            target=printable(pair.target),
+            id=id,
+            context=context,
+            author=author,
+        )

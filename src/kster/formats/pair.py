@@ -18,6 +18,14 @@ class Pair:
     """The unit's own id in its file (tuid, XLIFF id, PO context, `id` column)."""
     line: int | None = field(default=None, compare=False)
     """Where it was read, for messages about it; it does not count when pairs are compared."""
+    context: str | None = None
+    """Where the source stands (PO context, XLIFF resource name or note, TMX property)."""
+    status: str = "approved"
+    """`draft` for what a machine made or nobody has looked at, `rejected` for what is known to be wrong."""
+    author: str | None = field(default=None, compare=False)
+    """Who translated it, where its file says so."""
+    remark: str | None = field(default=None, compare=False)
+    """What its file says, where it is not approved: `fuzzy`, `not finished (state initial)` …"""
 
 
 @dataclass(frozen=True, slots=True)

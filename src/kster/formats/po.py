@@ -1,12 +1,13 @@
 """gettext PO catalogues, read into pairs and written.
 
-Untranslated, fuzzy and obsolete entries are rejections, so that an import can say how many there were.
-A plural entry gives one pair for the singular and one for each plural form.
+Fuzzy entries are drafts. Untranslated and obsolete ones are rejections, so that an import can say how many
+there were. A plural entry gives one pair for the singular and one for each plural form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -43,7 +44,9 @@ def read_po(
         context = entry.text("msgctxt") or None
         try:
             for source, target in _translations(entry, singular_form):
-                yield check_pair(source, target, context, max_chars, entry.line)
+                pair = check_pair(source, target, context, max_chars, entry.line)
+                pair = replace(pair, context=context)
+                yield replace(pair, status="draft", remark="fuzzy") if entry.is_fuzzy else pair
         except UnusableUnit as reason:
             unit = readable_id(context or entry.text("msgid"))
             yield Rejection(str(path), entry.line, unit, str(reason))
@@ -54,8 +57,6 @@ def read_po(
 def _translations(entry: Entry, singular_form: int) -> Iterator[tuple[str, str]]:
     if entry.is_obsolete:
         raise UnusableUnit("obsolete")
-    if entry.is_fuzzy:
-        raise UnusableUnit("fuzzy")
     for form, own in sorted(entry.forms.items()):
         yield entry.source_of(form, singular_form), own.text
 
@@ -85,7 +86,9 @@ def write_po(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang: 
     contexts = UniqueNames()
     count = 0
     for pair in pairs:
-        context = contexts.name(pair.id or "", within=pair.source)
+        context = contexts.name(pair.context or pair.id or "", within=pair.source)
+        if pair.status != "approved":
+            out.write("#, fuzzy\n")
         _write_entry(out, context or None, pair.source, pair.target)
         count += 1
     return count

@@ -1,8 +1,15 @@
-"""TMX 1.4, the exchange format of translation memories (1.1 and later are read)."""
+"""TMX 1.4, the exchange format of translation memories (1.1 and later are read).
+
+Properties of a unit or of its target say what tools know beyond the texts: `x-status` (also as Trados writes
+it) and `x-context` (also memoQ's). What a machine translated is a draft: a property `x-origin` that says so,
+or the author `MT!`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,6 +26,7 @@ from kster.formats.xml import (
     read_units,
     segment_text,
 )
+from kster.text.characters import printable
 from kster.text.languages import bcp47
 
 if TYPE_CHECKING:
@@ -47,7 +55,39 @@ def _pair(unit: _Element, id: str | None, picker: LanguagePicker, tags: str, max
     for variant in (variants[source], variants[target]):
         segment = child(variant, "seg")
         texts.append("" if segment is None else segment_text(segment, tags))
-    return check_pair(texts[0], texts[1], id, max_chars, line_of(unit))
+    pair = check_pair(texts[0], texts[1], id, max_chars, line_of(unit))
+    known = _Properties(unit, variants[target])
+    return replace(pair, context=known.context, status=known.status, author=known.author, remark=known.remark)
+
+
+_STATUS = ("x-status", "status", "x-confirmationlevel", "confirmationlevel")
+_ORIGIN = ("x-origin", "origin")
+_CONTEXT = ("x-context", "context", "x-mmq-context")
+_MACHINE = frozenset({"mt", "nmt", "amt", "machinetranslation", "automatictranslation"})
+_REJECTED = re.compile("reject")
+_DRAFT = re.compile("draft|fuzzy|new|machine|unapproved|unconfirmed|needs|pretranslated|initial")
+
+
+class _Properties:
+    """What a unit says of itself; its target's own properties come first."""
+
+    def __init__(self, unit: _Element, target: _Element) -> None:
+        found: dict[str, str] = {}
+        for node in (*unit, *target):
+            if local_name(node) == "prop" and (node.text or "").strip():
+                found[(node.get("type") or "").lower()] = printable((node.text or "").strip())
+        status = next((found[name].lower() for name in _STATUS if name in found), "")
+        origin = next((found[name].lower().replace(" ", "") for name in _ORIGIN if name in found), "")
+        self.context = next((found[name] for name in _CONTEXT if name in found), None)
+        authors = (node.get(name) for node in (target, unit) for name in ("changeid", "creationid"))
+        self.author = next((printable(author) for author in authors if author), None)
+        self.status, self.remark = "approved", None
+        if _REJECTED.search(status):
+            self.status, self.remark = "rejected", f"status {status}"
+        elif _DRAFT.search(status):
+            self.status, self.remark = "draft", f"status {status}"
+        elif not status and (origin in _MACHINE or self.author == "MT!"):
+            self.status, self.remark = "draft", "machine translation"
 
 
 def _declared_source(unit: _Element) -> str | None:
@@ -70,8 +110,14 @@ def write_tmx(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lang:
     count = 0
     for pair in pairs:
         id = f' tuid="{escape_attribute(pair.id)}"' if pair.id is not None else ""
+        author = f' creationid="{escape_attribute(pair.author)}"' if pair.author else ""
+        status = f'<prop type="x-status">{pair.status}</prop>\n' if pair.status != "approved" else ""
+        context = (
+            f'<prop type="x-context">{escape_text(pair.context)}</prop>\n' if pair.context is not None else ""
+        )
         out.write(
-            f'<tu{id}>\n<tuv xml:lang="{source}"><seg>{escape_text(pair.source)}</seg></tuv>\n'
+            f"<tu{id}{author}>\n{status}{context}"
+            f'<tuv xml:lang="{source}"><seg>{escape_text(pair.source)}</seg></tuv>\n'
             f'<tuv xml:lang="{target}"><seg>{escape_text(pair.target)}</seg></tuv>\n</tu>\n'
         )
         count += 1

@@ -2,20 +2,23 @@
 
 Which units count as translated:
 
-| | taken | rejected |
+| | approved | draft |
 |---|---|---|
 | 1.2 | a target whose `state` is absent, `translated`, `signed-off`, `final`, `needs-adaptation`, … | \
-`new`, `needs-translation`, `needs-l10n`, and all `needs-review-…`, unless `approved="yes"` |
+`new`, `needs-translation`, `needs-l10n`, all `needs-review-…`, and a `state-qualifier` that names a machine \
+or a fuzzy match without a finished state; unless `approved="yes"` |
 | 2.x | a target whose `state` is absent, `translated`, `reviewed` or `final` | `initial` |
 
-`approved="no"` is XLIFF 1.2's default and says nothing about a target. Units marked `translate="no"` are
-rejected: their target is a copy.
+Unfinished targets that are copies of their sources are rejected. `approved="no"` is XLIFF 1.2's default and
+says nothing about a target. Units marked `translate="no"` are rejected: their target is a copy. A unit's
+context is its `resname` (1.2) or `name` (2.x), or else its first note.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -34,6 +37,7 @@ from kster.formats.xml import (
     read_units,
     segment_text,
 )
+from kster.text.characters import printable
 from kster.text.languages import match_rank
 
 if TYPE_CHECKING:
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 # States of a target, or of a segment: that it may be a mere copy, is to be looked at, or needs nothing more.
 UNTRANSLATED = frozenset({"new", "needs-translation", "needs-l10n", "initial"})
 _TO_REVIEW = frozenset({"needs-review-translation", "needs-review-l10n", "needs-review-adaptation"})
+_MACHINE_MADE = frozenset({"mt-suggestion", "leveraged-mt", "fuzzy-match", "leveraged-inherited"})
+MAX_CONTEXT = 1_000  # characters
 FINISHED = frozenset({"translated", "reviewed", "signed-off", "final"})
 
 
@@ -82,9 +88,31 @@ def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, m
     if target is None:
         raise UnusableUnit("untranslated")
     state = target.get("state") or (element.get("state") if local_name(element) == "segment" else None)
-    if state in UNTRANSLATED | _TO_REVIEW and element.get("approved") != "yes":
-        raise UnusableUnit(f"not finished (state {state})")
-    return check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars, line_of(element))
+    pair = check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars, line_of(element))
+    remark = _remark(state, target.get("state-qualifier")) if element.get("approved") != "yes" else None
+    if remark and pair.source == pair.target:
+        raise UnusableUnit(remark)
+    status = "draft" if remark else "approved"
+    return replace(pair, context=_context(element), status=status, remark=remark)
+
+
+def _remark(state: str | None, qualifier: str | None) -> str | None:
+    """Why a target is only a draft; None where it is not."""
+    if state in UNTRANSLATED | _TO_REVIEW:
+        return f"not finished (state {state})"
+    if qualifier in _MACHINE_MADE and state not in FINISHED:
+        return f"not finished (state-qualifier {qualifier})"
+    return None
+
+
+def _context(element: _Element) -> str | None:
+    """element: a `<trans-unit>`, or a `<segment>` of a `<unit>`."""
+    unit = element if local_name(element) == "trans-unit" else element.getparent()
+    if unit is None:
+        return None
+    notes = (node.text or "" for node in unit.iter() if local_name(node) == "note")
+    named = (unit.get("resname"), unit.get("name"), *notes)
+    return next((printable(text.strip()[:MAX_CONTEXT]) for text in named if text and text.strip()), None)
 
 
 def _inherited(element: _Element, *names: str) -> str | None:
@@ -141,10 +169,13 @@ def write_xliff(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_lan
     count = 0
     for count, pair in enumerate(pairs, 1):
         id = escape_attribute(ids.name(pair.id or str(count)))
+        name = f' resname="{escape_attribute(pair.context)}"' if pair.context else ""
+        is_approved = pair.status == "approved"
+        state = "translated" if is_approved else "needs-review-translation"
         out.write(
-            f'<trans-unit id="{id}" approved="yes" xml:space="preserve">\n'
+            f'<trans-unit id="{id}"{name} approved="{"yes" if is_approved else "no"}" xml:space="preserve">\n'
             f"<source>{escape_text(pair.source)}</source>\n"
-            f'<target state="translated">{escape_text(pair.target)}</target>\n</trans-unit>\n'
+            f'<target state="{state}">{escape_text(pair.target)}</target>\n</trans-unit>\n'
         )
     out.write("</body>\n</file>\n</xliff>\n")
     return count
@@ -166,9 +197,11 @@ def write_xliff2(out: TextIO, pairs: Iterable[Pair], source_lang: str, target_la
     for count, pair in enumerate(pairs, 1):
         wanted = pair.id or str(count)
         id = ids.name(re.sub(r"[^\w.-]", "_", wanted))
-        name = f' name="{escape_attribute(wanted)}"' if id != wanted else ""
+        named = pair.context or (wanted if id != wanted else "")
+        name = f' name="{escape_attribute(named)}"' if named else ""
+        state = "translated" if pair.status == "approved" else "initial"
         out.write(
-            f'<unit id="{id}"{name} xml:space="preserve">\n<segment state="translated">\n'
+            f'<unit id="{id}"{name} xml:space="preserve">\n<segment state="{state}">\n'
             f"<source>{escape_text(pair.source)}</source>\n"
             f"<target>{escape_text(pair.target)}</target>\n</segment>\n</unit>\n"
         )

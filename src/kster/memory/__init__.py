@@ -1,18 +1,23 @@
 """The memory: example pairs as segments, their keys and values on disk, and search among them."""
 
+from kster.memory.checks import Finding
 from kster.memory.entries import Entries
 from kster.memory.group import MemoryGroup
 from kster.memory.key_maker import ForcedKeys, KeyMaker
 from kster.memory.memory import Memory
 from kster.memory.neighbours import Neighbours
-from kster.memory.report import CompactReport, ImportReport, MemoryInfo, SinceFit
+from kster.memory.report import CompactReport, ImportReport, MemoryInfo, MemorySize, SinceFit
+from kster.memory.searchable import SearchableMemory
 from kster.memory.segment import Provenance, Segment
 from kster.memory.settings import SearchSettings
 from kster.memory.sources import Match, Similar
+from kster.memory.store.history import Event
 
 __all__ = [
     "CompactReport",
     "Entries",
+    "Event",
+    "Finding",
     "ForcedKeys",
     "ImportReport",
     "KeyMaker",
@@ -20,9 +25,11 @@ __all__ = [
     "Memory",
     "MemoryGroup",
     "MemoryInfo",
+    "MemorySize",
     "Neighbours",
     "Provenance",
     "SearchSettings",
+    "SearchableMemory",
     "Segment",
     "Similar",
     "SinceFit",

@@ -54,6 +54,7 @@ def entry_ids(ids: Tensor | Iterable[int]) -> Tensor:
 
 def all_entries(snapshot: Snapshot) -> Entries:
     rows, spans = np.flatnonzero(snapshot.live), snapshot.spans
+    rows = rows[np.argsort(spans.entries_of_rows(rows), kind="stable")]  # keys may be made in any order
     lines = spans.lines_of_rows(rows)
     return Entries(
         ids=torch.from_numpy(spans.entries_of_rows(rows)),

@@ -16,7 +16,6 @@ from kster.memory.memory import Memory
 from kster.memory.neighbours import Neighbours
 from kster.memory.retriever import Searcher
 from kster.memory.segment import Provenance, Segment
-from kster.memory.shortlists import make_retriever
 from kster.memory.sources import Match, Similar
 from kster.memory.sources.matching import sorted_matches
 
@@ -67,6 +66,11 @@ class MemoryGroup:
         """How many entries can be found, in all memories together."""
         return sum(memory.entry_count for memory in self.memories)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether none of them has a segment."""
+        return all(memory.is_empty for memory in self.memories)
+
     def search(self, queries: Tensor, k: int) -> Neighbours:
         """The k nearest entries of all memories; see `Memory.search`."""
         answers = [memory.search(queries, k) for memory in self.memories]
@@ -74,10 +78,18 @@ class MemoryGroup:
             answer.ids = _abroad(answer.ids, place)
         return Neighbours.merge(answers, k)
 
-    def retriever(self, texts: Sequence[str], device: torch.device, *, similarity: bool) -> Searcher:
+    def retriever(
+        self,
+        texts: Sequence[str],
+        device: torch.device,
+        *,
+        similarity: bool,
+        words: Sequence[Sequence[str]] | None = None,
+    ) -> Searcher:
         """As `Memory.retriever`, by the settings of the first memory."""
-        views = [memory.view(place << SHIFT) for place, memory in enumerate(self.memories)]
-        return make_retriever(self, views, texts, device, self.memories[0].search_settings, similarity)
+        members = [(memory, place << SHIFT) for place, memory in enumerate(self.memories)]
+        kind = type(self.memories[0])
+        return kind.retriever_of_all(members, self, texts, device, similarity=similarity, words=words)
 
     def similar(self, source: str, m: int) -> Similar:
         """As `Memory.similar`, by relative BM25, with ids of segments within the group."""
@@ -90,9 +102,13 @@ class MemoryGroup:
         order = np.lexsort((-ids, -relative))[:m]
         return Similar(ids[order], scores[order], relative[order])
 
-    def matches(self, source: str, n: int = 5, *, least: int = 1) -> list[Match]:
+    def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
         """As `Memory.matches`; `Match.memory` says which memory a segment is of."""
-        found = [match for memory in self.memories for match in memory.matches(source, n, least=least)]
+        found = [
+            match
+            for memory in self.memories
+            for match in memory.matches(source, n, least=least, context=context)
+        ]
         return sorted_matches(reversed(found), n)
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from kster.errors import KsterError
+import numpy as np
+import torch
+
+from kster.errors import KsterError, MemoryStoreError
 from kster.formats import Pair, Rejection, read_moses, read_pairs
-from kster.memory.importing import (
-    CHUNK,
-    add_all,
-    edit_segment,
-    replace_unit,
-    require_flawless,
-    stage,
-    write_staged,
-)
+from kster.memory.adding import Origin, add_all, approved, edit_segment, replace_unit, require_flawless
+from kster.memory.importing import CHUNK, import_all
 from kster.memory.key_maker import KeyMaker
-from kster.memory.readable import ReadableMemory
-from kster.memory.report import CompactReport, ImportReport, bytes_under
+from kster.memory.key_making import AT_ONCE, Demand, make_keys
+from kster.memory.report import ImportReport
+from kster.memory.retriever import Searcher
+from kster.memory.revisable import RevisableMemory
 from kster.memory.segment import Segment
 from kster.memory.settings import SearchSettings
 from kster.memory.store.backup import restore
@@ -31,10 +30,14 @@ if TYPE_CHECKING:
     from kster.smoothing import FitReport, FitSettings, TuneReport
 
 ENTRIES_PER_SHARD = 1 << 20  # 1 GiB of keys at d = 512
-IMPORT_PATIENCE = 600.0  # seconds an import waits for other writers at least: its keys took long to make
+
+Keys = Literal["auto", "now", "later"]
+KEYS: tuple[Keys, ...] = get_args(Keys)
+
+log = logging.getLogger(__name__)
 
 
-class Memory(ReadableMemory):
+class Memory(RevisableMemory):
     """A directory of examples made with one base model.
 
     Any number of threads may search while others write; one writes at a time, across processes, and the
@@ -53,6 +56,7 @@ class Memory(ReadableMemory):
         """Use `Memory.create` or `Memory.open`."""
         super().__init__(directory, description, search, lock_timeout)
         self._model = model
+        self._demand = Demand()
 
     # Opening and closing -------------------------------------------------------------------------
 
@@ -167,7 +171,15 @@ class Memory(ReadableMemory):
 
     @staticmethod
     def restore(file: str | Path, path: str | Path) -> None:
-        """Make a memory, in a new directory, of what `back_up` wrote; everything is verified first."""
+        """Make a memory of what `back_up` wrote; everything is verified first.
+
+        Args:
+            file: The backup.
+            path: A new directory.
+
+        Raises:
+            KsterError: If the backup is damaged, or the directory has anything in it.
+        """
         restore(Path(file), Path(path))
 
     def __enter__(self) -> Memory:
@@ -175,6 +187,15 @@ class Memory(ReadableMemory):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def use_model(self, model: KeyMaker) -> None:
+        """Take this model for the memory's own, unless it has one: nobody needs to load it again.
+
+        Raises:
+            KsterError: if it is not the one that made the memory.
+        """
+        self.description.require(model, self.directory)
+        self._model = self._model or model
 
     @property
     def model(self) -> Any:
@@ -193,13 +214,28 @@ class Memory(ReadableMemory):
 
     # Adding and removing -------------------------------------------------------------------------
 
-    def add(self, source: str, target: str, *, origin: str | None = None, unit: str | None = None) -> Segment:
+    def add(
+        self,
+        source: str,
+        target: str,
+        *,
+        origin: str | None = None,
+        unit: str | None = None,
+        context: str | None = None,
+        status: str = "approved",
+        author: str | None = None,
+    ) -> Segment:
         """Add one example; the next search finds it.
+
+        It takes the place of others with the same source and context, which stay in the history.
 
         Args:
             source, target: the two texts.
-            origin: where the pair comes from: a file, a person, a tool.
+            origin: where the pair comes from: a file, a tool.
             unit: its id there.
+            context: where the source stands, if the same source means something else elsewhere.
+            status: "approved"; "draft" and "rejected" ones are kept, but teach nothing.
+            author: who adds it.
 
         Returns:
             The new segment, or the one that has these texts already.
@@ -207,14 +243,20 @@ class Memory(ReadableMemory):
         Raises:
             KsterError: if a text is empty or too long for the model.
         """
-        return self.add_many([Pair(source, target, unit)], origin=origin)[0]
+        pair = Pair(source, target, unit, None, context, status)
+        return self.add_many([pair], origin=origin, author=author)[0]
 
-    def add_many(self, pairs: Iterable[Pair], *, origin: str | None = None) -> list[Segment]:
+    def add_many(
+        self, pairs: Iterable[Pair], *, origin: str | None = None, author: str | None = None
+    ) -> list[Segment]:
         """Add several examples as one change.
+
+        They take the place of older ones with the same source and context, but not of each other.
 
         Args:
             pairs: the examples.
             origin: where they come from.
+            author: who adds them.
 
         Returns:
             Their segments, in order.
@@ -224,15 +266,18 @@ class Memory(ReadableMemory):
         """
         wanted = list(pairs)
         require_flawless(wanted)
-        return add_all(self._store, self.model, wanted, origin)
+        return add_all(self._store, self.model, wanted, Origin(origin, author))
 
-    def replace(self, unit: str, source: str, target: str, *, origin: str | None = None) -> Segment:
-        """Make this pair the only segment with this unit id.
+    def replace(
+        self, unit: str, source: str, target: str, *, origin: str | None = None, author: str | None = None
+    ) -> Segment:
+        """Make this pair the only segment with this unit id that teaches.
 
         Args:
-            unit: the id; segments that had it are removed.
+            unit: the id; segments that had it stay in the history alone.
             source, target: the two texts.
             origin: where the pair comes from.
+            author: who wants it.
 
         Returns:
             The segment.
@@ -242,18 +287,26 @@ class Memory(ReadableMemory):
         """
         pair = Pair(source, target, unit)
         require_flawless([pair])
-        return replace_unit(self._store, self.model, pair, origin)
+        return replace_unit(self._store, self.model, pair, Origin(origin, author))
 
     def edit(
-        self, id: int, source: str, target: str, *, origin: str | None = None, unit: str | None = None
+        self,
+        id: int,
+        source: str,
+        target: str,
+        *,
+        origin: str | None = None,
+        unit: str | None = None,
+        author: str | None = None,
     ) -> Segment:
-        """Give a segment other texts. Its id changes, since its entries are new.
+        """Give a segment other texts. Its id changes, since its entries are new; the old one is superseded.
 
         Args:
             id: the segment to change.
             source, target: the new texts.
             origin: where they come from.
             unit: its new unit id; by default the old one.
+            author: who wants it.
 
         Returns:
             The new segment, or the one that has these texts already.
@@ -261,9 +314,10 @@ class Memory(ReadableMemory):
         Raises:
             KsterError: if there is no such segment, or a text is empty or too long; nothing is changed then.
         """
-        pair = Pair(source, target, unit or self.segment(id).unit)
+        old = self.segment(id)
+        pair = Pair(source, target, unit or old.unit, None, old.context)
         require_flawless([pair])
-        return edit_segment(self._store, self.model, id, pair, origin)
+        return edit_segment(self._store, self.model, id, pair, Origin(origin, author))
 
     def import_pairs(
         self,
@@ -272,17 +326,26 @@ class Memory(ReadableMemory):
         progress: Callable[[int], None] | None = None,
         *,
         at_once: int = CHUNK,
+        keys: Keys = "auto",
+        author: str | None = None,
+        approve_drafts: bool = False,
     ) -> ImportReport:
         """Add any number of pairs as one change: if it fails midway, nothing of it is kept.
 
-        A source may have many targets. Others may write while keys are made; only the end of an import holds
-        them up.
+        A source may have many targets: pairs take the place of older ones with the same source and context,
+        but not of each other. Others may write meanwhile; only the end of an import holds them up.
+        The pairs can be used as soon as this returns, whether or not their keys are made: what a translation
+        needs is made then, the rest by `make_keys`.
 
         Args:
             pairs: the pairs, and rejections to be reported with them.
             origin: where they come from.
             progress: called with the number of pairs dealt with so far; if it raises, nothing is imported.
-            at_once: how many pairs' keys are made between two calls of progress.
+            at_once: how many pairs are dealt with between two calls of progress.
+            keys: "now" returns when all keys are made, "later" makes none, "auto" makes those of a small
+                import (up to 2,000 pairs).
+            author: who imports them, for pairs that do not say.
+            approve_drafts: whether pairs that are only drafts shall teach like the others.
 
         Returns:
             How many were added, how many were there already, and which could not be used and why.
@@ -292,11 +355,18 @@ class Memory(ReadableMemory):
         """
         if at_once < 1:
             raise KsterError(f"at_once is {at_once}; it must be at least 1. Nothing was imported")
-        with self._store.staging() as staging:
-            report = stage(self._store, staging, self.model, pairs, origin, progress, at_once)
-            if report.added:
-                with self._store.writing(IMPORT_PATIENCE) as change:
-                    write_staged(change, staging, report)
+        if keys not in KEYS:
+            raise KsterError(f"keys {keys!r} is unknown; accepted: {', '.join(KEYS)}. Nothing was imported")
+        if approve_drafts:
+            pairs = map(approved, pairs)
+        by = Origin(origin, author)
+        report, complete = import_all(
+            self._store, self.model, pairs, by, progress, at_once, with_keys=keys != "later"
+        )
+        if not complete and report.added:
+            self.sources()  # the first translation need not wait for the index of sources
+        if keys == "now":
+            self.make_keys(at_once=max(at_once, AT_ONCE))
         return report
 
     def import_file(
@@ -310,6 +380,9 @@ class Memory(ReadableMemory):
         format: str | None = None,
         tags: Literal["strip", "keep"] = "strip",
         progress: Callable[[int], None] | None = None,
+        keys: Keys = "auto",
+        author: str | None = None,
+        approve_drafts: bool = False,
     ) -> ImportReport:
         """Import the pairs of a file, whole or not at all.
 
@@ -320,6 +393,8 @@ class Memory(ReadableMemory):
             format: the kind of file; by default known by its name.
             tags: whether inline elements of TMX and XLIFF are left out ("strip") or kept as text ("keep").
             progress: called with the number of pairs dealt with so far.
+            keys, author, approve_drafts: see `import_pairs`. Drafts are what a file marks as fuzzy,
+                unfinished or translated by a machine.
 
         Returns:
             How many were added, how many were there already, and which could not be used and why.
@@ -330,45 +405,87 @@ class Memory(ReadableMemory):
         own = self.description
         if path is not None and source is None and target is None:
             languages = source_lang or own.source_lang, target_lang or own.target_lang
-            read, origin = read_pairs(path, *languages, format=format, tags=tags), str(path)
+            read = read_pairs(path, *languages, format=format, tags=tags, drafts=True)
+            origin = str(path)
         elif path is None and source is not None and target is not None:
             read, origin = read_moses(source, target), f"{source}, {target}"
         else:
             raise KsterError("name what to import: a file, or source and target; nothing was imported")
         with closing(read) as pairs:  # type: ignore[type-var]  # a generator, which closes its file
-            return self.import_pairs(pairs, origin=origin, progress=progress)
+            return self.import_pairs(
+                pairs, origin, progress, keys=keys, author=author, approve_drafts=approve_drafts
+            )
 
-    def remove(self, ids: int | Iterable[int]) -> int:
-        """Remove segments for good.
+    def make_keys(
+        self,
+        most: int | None = None,
+        progress: Callable[[int], None] | None = None,
+        *,
+        ids: Sequence[int] | None = None,
+        at_once: int = AT_ONCE,
+    ) -> int:
+        """Make keys that were left for later: of the segments that translations asked for, then the newest.
+
+        What is made is kept whenever this ends. Several processes may do this at once.
 
         Args:
-            ids: a segment's id, or several.
+            most: how many segments at most; by default all.
+            progress: called with the number of segments done so far.
+            ids: only those of these segments.
+            at_once: how many are made between two calls of progress.
 
         Returns:
-            How many were removed.
+            How many segments got their keys.
 
         Raises:
-            KsterError: if there is no segment with one of the ids; none is removed then.
+            KsterError: if the memory cannot be written.
         """
-        wanted = {ids} if isinstance(ids, int) else set(ids)
-        with self._store.writing() as change:
-            if unknown := sorted(wanted - change.database.by_ids(wanted).keys()):
-                named = ", ".join(map(str, unknown[:10])) + (" …" if len(unknown) > 10 else "")
-                raise KsterError(f"{self.directory}: no segment {named}; nothing was removed")
-            change.remove(wanted)
-        return len(wanted)
+        if ids is not None:
+            return make_keys(self._store, self.model, ids)
+        done = 0
+        while most is None or done < most:
+            count = at_once if most is None else min(at_once, most - done)
+            if not (ids := self._demand.next(self._store, count)):
+                break
+            done += make_keys(self._store, self.model, ids)
+            if progress is not None:
+                progress(done)
+        return done
 
-    def remove_pair(self, source: str, target: str) -> int:
-        """Remove the segment with exactly this source and target.
+    @classmethod
+    def retriever_of_all(
+        cls,
+        memories: Sequence[tuple[Self, int]],
+        searcher: Searcher,
+        texts: Sequence[str],
+        device: torch.device,
+        *,
+        similarity: bool,
+        words: Sequence[Sequence[str]] | None = None,
+    ) -> Searcher:
+        """As the readable memory's, when the segments that resemble these texts most have their keys."""
+        for memory, _ in memories:
+            memory.make_wanted_keys(texts)
+        return super().retriever_of_all(memories, searcher, texts, device, similarity=similarity, words=words)
 
-        Returns:
-            How many there were: 1, or 0.
-        """
-        with self._store.writing() as change:
-            found = [segment.id for segment in change.database.by_pair(source, target)]
-            if found:
-                change.remove(found)
-        return len(found)
+    def make_wanted_keys(self, texts: Sequence[str]) -> None:
+        """See that the best segments of each text's shortlist have keys; the others of it are made next."""
+        snapshot = self._reader.snapshot()
+        lacking = snapshot.without_keys  # (s,)
+        if not lacking.any():
+            return
+        settings, sources = self.search_settings, self.sources(snapshot)
+        at_once: dict[int, None] = {}
+        for text in texts:
+            ids = sources.similar(text, settings.shortlist).segment_ids  # (m,), best first
+            missing = lacking[np.searchsorted(snapshot.spans.segment_ids, ids)]
+            best = np.arange(len(ids)) < settings.keys_on_demand
+            at_once |= dict.fromkeys(ids[missing & best].tolist())
+            self._demand.add(ids[missing & ~best].tolist())
+        try:
+            make_keys(self._store, self.model, list(at_once))
+        except MemoryStoreError as error:  # it may not be written, or another writer is busy
+            log.warning("translating without the keys of %d segments: %s", len(at_once), error)
 
     # Learning from it -----------------------------------------------------------------------------
 
@@ -411,18 +528,6 @@ class Memory(ReadableMemory):
         from kster.smoothing import tune
 
         return tune(self.model, self, dev)
-
-    # Caring --------------------------------------------------------------------------------------
-
-    def compact(self) -> CompactReport:
-        """Free the space of removed segments. The ids of the others do not change.
-
-        Returns:
-            How many segments and entries were removed for good, and how many bytes that freed.
-        """
-        before = bytes_under(self.directory)
-        segments, entries = self._store.compact()
-        return CompactReport(segments, entries, max(0, before - bytes_under(self.directory)))
 
 
 def _load(name: str, source_lang: str | None = None, target_lang: str | None = None) -> Any:

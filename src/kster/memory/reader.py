@@ -71,6 +71,16 @@ class Reader:
             return "empty"
         return "ivf" if device.type == "cpu" and self._settings.quantise(snapshot.live_count) else "exact"
 
+    def index_state(self) -> str:
+        """One of `INDEX_STATES`: what searches have used since the memory was opened."""
+        view = self._current()
+        if view.snapshot.live_count == 0:
+            return "empty"
+        indexes = list(view.indexes.values())
+        if any(index.outdated for index in indexes):
+            return "outdated"
+        return indexes[0].kind if indexes else "unused"
+
     @property
     def bytes_in_ram(self) -> int:
         """What searching holds; what it will on the CPU, as long as nothing was searched for."""

@@ -19,6 +19,8 @@ class ImportReport:
 
     added: int = 0
     duplicates: int = 0  # already in the memory, or earlier in the same import
+    drafts: int = 0  # of those added: they teach nothing until somebody approves them
+    approved: list[int] = field(default_factory=list)  # segments that were drafts, and are no more
     rejected: list[Rejection] = field(default_factory=list)
 
 
@@ -42,13 +44,34 @@ class SinceFit:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySize:
+    """What can be said of a memory at once, however large it is."""
+
+    entries: int  # live keys
+    segments: int  # live
+    without_keys: int  # segments whose keys have yet to be made
+    index: str  # one of INDEX_STATES
+
+
+INDEX_STATES = ("empty", "unused", "exact", "ivf", "outdated", "shortlist")
+"""Of what searches all entries: there are none; nothing has searched all of them since the memory was opened,
+as translations on a CPU search shortlists; every key is compared; inverted lists are read; they have yet to
+be built or extended; or a cluster's shards search shortlists alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryInfo:
     """A memory at a glance."""
 
     directory: str
     segments: int  # live
+    drafts: int
+    rejected: int
+    superseded: int
     removed: int  # removed, still taking space until compaction
     entries: int  # live keys
+    without_keys: int  # segments whose keys have yet to be made
+    unusable: int  # segments of which the model can make no keys
     bytes_on_disk: int
     bytes_in_ram: int  # what searching holds, or will hold on the CPU; memory-mapped files aside
     index: str  # how a search on the CPU is done at this size: "empty", "exact" or "ivf"

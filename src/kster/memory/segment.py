@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+STATUSES = ("draft", "approved", "rejected")
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -16,6 +18,16 @@ class Segment:
     created: str  # ISO 8601, UTC
     origin: str | None = None  # where it came from: a file, a user, a tool
     unit: str | None = None  # its id there (tuid, XLIFF id, PO context …)
+    status: str = "approved"  # one of STATUSES
+    author: str | None = None  # who added it
+    changed: str | None = None  # when its status last was; None: never
+    context: str | None = None  # where its source stands; the same source elsewhere may mean something else
+    superseded_by: int | None = None  # the newer segment that took its place
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it teaches: drafts, rejected and superseded segments do not."""
+        return self.status == "approved" and self.superseded_by is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ SEARCHES: tuple[Search, ...] = get_args(Search)
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """On a CPU a translation with more than `shortlist_from` entries searches only those of the `shortlist`
-    segments whose sources resemble its source best. In a trial with an earlier version 256 segments held
-    nearly all that mattered: 23.9, 34.9 and 21.0 BLEU on Koran, Law and IT, where all entries gave 22.4, 34.7
-    and 21.4.
-    mode: "exact" always searches all entries, "shortlist" never does.
+    """On a CPU a translation searches only the entries of the `shortlist` segments whose sources resemble its
+    source best, at most `shortlist_entries`. In a trial with an earlier version 256 segments held nearly all
+    that mattered: 23.9, 34.9 and 21.0 BLEU on Koran, Law and IT, where all entries gave 22.4, 34.7 and 21.4.
+    mode: "exact" always searches all entries, "shortlist" never does, "auto" only on a GPU or where they are
+    no more than a shortlist may have.
 
     All entries are searched exactly up to `exact_limit` of them, by FAISS IVF with exact re-ranking above.
 
@@ -45,7 +45,8 @@ class SearchSettings:
 
     mode: Search = "auto"
     shortlist: int = 256
-    shortlist_from: int = 32_768  # about where a step over all entries takes longer than one over shortlists
+    shortlist_entries: int = 4_096  # that a shortlist has at most; a memory of no more is searched whole
+    keys_on_demand: int = 8  # best segments of a shortlist whose keys a translation waits for
     exact_limit: int = 131_072
     lists_per_root: float = 2.0  # inverted lists = this × √entries
     probes: int = 64  # lists read for a query: at least this many …
@@ -58,17 +59,25 @@ class SearchSettings:
     def __post_init__(self) -> None:
         if self.mode not in SEARCHES:
             raise KsterError(f"search {self.mode!r} is unknown; accepted: {', '.join(SEARCHES)}")
-        if self.shortlist < 1:
-            raise KsterError(f"a shortlist of {self.shortlist} segments; it must have at least 1")
+        if self.shortlist < 1 or self.shortlist_entries < 1:
+            raise KsterError(
+                f"a shortlist of {self.shortlist} segments with at most {self.shortlist_entries} entries; "
+                "both must be at least 1"
+            )
 
-    def by_shortlist(self, entries: int, device_type: str) -> bool:
-        """Whether sentences are translated by shortlist with this many entries.
+    def by_shortlist(self, device_type: str, complete: bool = True) -> bool:
+        """Whether sentences are translated by shortlist.
 
         A GPU searches all entries in less time than a CPU finds and gathers a shortlist for it.
+        complete: whether all segments have their keys; where some do not, shortlists decide whose are made.
         """
         if self.mode != "auto":
             return self.mode == "shortlist"
-        return device_type == "cpu" and entries > self.shortlist_from
+        return device_type == "cpu" or not complete
+
+    def all_in_shortlist(self, entries: int) -> bool:
+        """Whether every sentence's shortlist has all of this many entries."""
+        return self.mode == "auto" and entries <= self.shortlist_entries
 
     def quantise(self, entries: int) -> bool:
         """Whether a memory of this size is searched by IVF."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from kster.memory.retriever import Searcher, Shortlist, Similarities, WholeRetriever, block_of
+from kster.memory.retriever import Searcher, Similarities, WholeRetriever
 from kster.memory.settings import SearchSettings
-from kster.memory.sources.scoring import Collection
+from kster.memory.shortlist_retriever import Shortlist, search_in
+from kster.memory.sources.scoring import Collection, rare_words
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.spans import Ints
 
@@ -26,6 +27,13 @@ class View:
     sources: Collection
     base: int = 0
 
+    def having_words(self, words: Sequence[str], lines: Ints) -> Ints:
+        """(m,) which of these words are in the sources of these lines' segments, growing."""
+        return self.sources.having_words(words, self.snapshot.spans.segment_ids[lines])
+
+
+Sentence = tuple[str, Sequence[str]]  # its text, and its words as the model has read them
+
 
 def make_retriever(
     searcher: Searcher,
@@ -34,39 +42,89 @@ def make_retriever(
     device: torch.device,
     settings: SearchSettings,
     similarity: bool,
+    words: Sequence[Sequence[str]] | None = None,
 ) -> Searcher:
-    """searcher: what searches all entries of all of these memories."""
+    """searcher: what searches all entries of all of these memories; words: see `ReadableMemory.retriever`."""
+    sentences = list(zip(texts, words or [()] * len(texts), strict=True))
     entries = sum(view.snapshot.live_count for view in views)
-    if settings.by_shortlist(entries, device.type):
-        lists = [_shortlist(views, text, settings.shortlist) for text in texts]
-        return block_of(lists, views[0].snapshot.entries.dimension, device)
+    complete = not any(view.snapshot.without_keys.any() for view in views)
+    if settings.by_shortlist(device.type, complete):
+        if complete and settings.all_in_shortlist(entries):
+            lists = _all_entries(views, sentences)
+        else:
+            lists = [_shortlist(views, *sentence, settings) for sentence in sentences]
+        return search_in(lists, views[0].snapshot.entries.dimension, device)
     if not similarity:
         return searcher
-    return WholeRetriever(searcher, _similarities(views, texts, device), len(texts))
+    return WholeRetriever(searcher, _similarities(views, sentences, device))
 
 
-def _shortlist(views: Sequence[View], text: str, m: int) -> Shortlist:
-    """The entries of the m segments of all memories whose sources resemble a text best."""
-    found = [view.sources.similar(text, m) for view in views]
+def _all_entries(views: Sequence[View], sentences: Sequence[Sentence]) -> list[Shortlist]:
+    """Of a memory so small that every sentence's shortlist has all of it."""
+    lines = [np.flatnonzero(view.snapshot.live_segments) for view in views]
+    nothing = [np.zeros(len(own), np.float32) for own in lines]
+    entries = _joined([entries_of(*one) for one in zip(views, lines, nothing, strict=True)])
+
+    counts = np.concatenate([view.snapshot.spans.counts[own] for view, own in zip(views, lines, strict=True)])
+
+    def to_each(of_segments: Sequence[np.ndarray]) -> torch.Tensor:
+        """What is said of the segments of each memory, for all their entries."""
+        return torch.from_numpy(np.repeat(np.concatenate(of_segments), counts))
+
+    def for_sentence(text: str, words: Sequence[str]) -> Shortlist:
+        having = [view.having_words(words, own) for view, own in zip(views, lines, strict=True)]
+        relative = [view.sources.relative_scores(text)[own] for view, own in zip(views, lines, strict=True)]
+        return replace(
+            entries,
+            similarity=to_each(relative),
+            words=to_each(having),
+            rare=rare_words(np.concatenate(having)),
+        )
+
+    return [for_sentence(*sentence) for sentence in sentences]
+
+
+def _shortlist(views: Sequence[View], text: str, words: Sequence[str], settings: SearchSettings) -> Shortlist:
+    """The entries of the segments of all memories whose sources resemble a text best."""
+    found = [view.sources.similar(text, settings.shortlist) for view in views]
+    lines = [
+        np.searchsorted(view.snapshot.spans.segment_ids, one.segment_ids)
+        for view, one in zip(views, found, strict=True)
+    ]
+    counts = np.concatenate([view.snapshot.spans.counts[own] for view, own in zip(views, lines, strict=True)])
     ids = np.concatenate([view.base | one.segment_ids for view, one in zip(views, found, strict=True)])
+    order = np.lexsort((-ids, -np.concatenate([one.relative for one in found])))[: settings.shortlist]
+    fitting = np.cumsum(counts[order]) <= settings.shortlist_entries
+    fitting[:1] = True  # a segment longer than that is better than none
     best = np.zeros(len(ids), np.bool_)
-    best[np.lexsort((-ids, -np.concatenate([one.relative for one in found])))[:m]] = True
+    best[order[fitting]] = True
     chosen_of = np.split(best, np.cumsum([len(one) for one in found])[:-1])
     parts = []
-    for view, similar, chosen in zip(views, found, chosen_of, strict=True):
-        order = np.argsort(similar.segment_ids[chosen])
-        lines = np.searchsorted(view.snapshot.spans.segment_ids, similar.segment_ids[chosen][order])
-        parts.append(_entries(view, lines, similar.relative[chosen][order]))
+    for view, own, similar, chosen in zip(views, lines, found, chosen_of, strict=True):
+        growing = np.argsort(own[chosen])
+        parts.append(entries_of(view, own[chosen][growing], similar.relative[chosen][growing], words))
+    having = [
+        view.having_words(words, np.sort(own[chosen]))
+        for view, own, chosen in zip(views, lines, chosen_of, strict=True)
+    ]
+    return replace(_joined(parts), rare=rare_words(np.concatenate(having)))
+
+
+def _joined(parts: Sequence[Shortlist]) -> Shortlist:
+    if len(parts) == 1:
+        return parts[0]
     return Shortlist(
         keys=torch.cat([part.keys for part in parts]),
         values=torch.cat([part.values for part in parts]),
         ids=torch.cat([part.ids for part in parts]),
         similarity=torch.cat([part.similarity for part in parts]),
+        words=torch.cat([part.words for part in parts]),
     )
 
 
-def _entries(view: View, lines: Ints, relative: np.ndarray) -> Shortlist:
-    """lines: (m,) of the memory's segments, growing; relative: (m,) their similarity."""
+def entries_of(view: View, lines: Ints, relative: np.ndarray, words: Sequence[str] = ()) -> Shortlist:
+    """lines: (m,) of the memory's segments, growing; relative: (m,) their similarity; words: of the
+    sentence."""
     spans, entries = view.snapshot.spans, view.snapshot.entries
     counts = spans.counts[lines]
     within = np.arange(counts.sum()) - np.repeat(
@@ -79,14 +137,21 @@ def _entries(view: View, lines: Ints, relative: np.ndarray) -> Shortlist:
         values=torch.from_numpy(entries.values_of(rows).astype(np.int32)),
         ids=torch.from_numpy(ids),
         similarity=torch.from_numpy(np.repeat(relative, counts)),
+        words=torch.from_numpy(np.repeat(view.having_words(words, lines), counts)),
     )
 
 
-def _similarities(views: Sequence[View], texts: Sequence[str], device: torch.device) -> Similarities:
-    firsts = [view.snapshot.spans.first_entries | view.base for view in views]
-    rows = [np.concatenate([_scores(view, text) for view in views]) for text in texts]
-    table = torch.from_numpy(np.stack(rows).astype(np.float16)) if rows else torch.zeros((0, 0))
-    return Similarities(torch.from_numpy(np.concatenate(firsts)).to(device), table.to(device))
+def _similarities(views: Sequence[View], sentences: Sequence[Sentence], device: torch.device) -> Similarities:
+    firsts = np.concatenate([view.snapshot.spans.first_entries | view.base for view in views])  # (m,)
+    table = np.zeros((len(sentences), len(firsts)), np.float16)
+    having = np.zeros(table.shape, np.int64)
+    for i, (text, words) in enumerate(sentences):
+        table[i] = np.concatenate([_scores(view, text) for view in views])
+        having[i] = np.concatenate(
+            [view.having_words(words, np.arange(len(view.snapshot.spans))) for view in views]
+        )
+    rare = np.array([rare_words(own) for own in having], np.int64)
+    return Similarities(*(torch.from_numpy(array).to(device) for array in (firsts, table, having, rare)))
 
 
 def _scores(view: View, text: str) -> np.ndarray:

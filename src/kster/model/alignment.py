@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from kster.model.focus import attention, telling_layer
 from kster.model.forcing import pad
 
 if TYPE_CHECKING:
     from kster.model.checkpoint import BaseModel
 
 AT_ONCE = 32  # sentences
-DEEP = 4  # decoder layers
 
 
 @torch.inference_mode()
@@ -32,8 +32,8 @@ def align(model: BaseModel, sources: Sequence[list[int]], targets: Sequence[list
     aligned: list[Tensor] = []
     for start in range(0, len(sources), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        attention = _attention(model, list(sources[part]), list(targets[part])).cpu()  # (b, t, s)
-        for own, source, target in zip(attention, sources[part], targets[part], strict=True):
+        attended = _attention(model, list(sources[part]), list(targets[part])).cpu()  # (b, t, s)
+        for own, source, target in zip(attended, sources[part], targets[part], strict=True):
             aligned.append(own[: len(target), : len(source)])
     return aligned
 
@@ -43,8 +43,7 @@ def _attention(model: BaseModel, sources: list[list[int]], targets: list[list[in
     prefix = list(model.layout.prefix)
     mask = network.source_mask([len(row) for row in sources])  # (b, 1, 1, s)
     read = pad([prefix + row[:-1] for row in targets], model.eos_id, device)  # (b, p + t - 1)
-    layers = len(network.decoder)
-    telling = layers - (1 if layers < DEEP else 2)
+    telling = telling_layer(network)
     compared: list[tuple[Tensor, Tensor]] = []
 
     def watch(layer: int, queries: Tensor, keys: Tensor) -> None:
@@ -54,8 +53,5 @@ def _attention(model: BaseModel, sources: list[list[int]], targets: list[list[in
     states = network.encode(pad(sources, model.pad_id, device), mask)  # (b, s, d)
     network.decode(read, states, mask, watch)
     start = len(prefix) - 1  # the prefix's last position predicts the first token of the translation
-    queries, keys = (part.float() for part in compared[0])  # (b, h, ·, d / h)
-    scores = queries[:, :, start:] @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (b, h, t, s)
-    if mask is not None:
-        scores = scores + mask.float()
-    return scores.softmax(-1).mean(1)  # (b, t, s)
+    queries, keys = compared[0]  # (b, h, ·, d / h)
+    return attention(queries[:, :, start:], keys, mask)  # (b, t, s)

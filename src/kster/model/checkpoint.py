@@ -118,21 +118,50 @@ class BaseModel:
     # Text and tokens ---------------------------------------------------------------------------------
 
     def tokenise_source(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids per text, end of sentence included."""
+        """Tokenise source texts.
+
+        Args:
+            texts: Source texts.
+
+        Returns:
+            The token ids of each text, end of sentence included.
+        """
         return (
             self.tokenizer.source_ids([self.layout.source_prefix + text for text in texts]) if texts else []
         )
 
     def tokenise_target(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids per text, end of sentence included, without the language token some models start with."""
+        """Tokenise target texts.
+
+        Args:
+            texts: Target texts.
+
+        Returns:
+            The token ids of each text, end of sentence included, without the language token that some models
+            start with.
+        """
         return self.tokenizer.target_ids(texts) if texts else []
 
     def detokenise(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """The texts that rows of target tokens stand for, without special tokens."""
+        """The texts that target tokens stand for.
+
+        Args:
+            ids: Rows of target token ids.
+
+        Returns:
+            The text of each row, without special tokens.
+        """
         return [self.tokenizer.text(row) for row in ids]
 
     def token_text(self, token: int) -> str:
-        """One token as it stands in the vocabulary (`▁` marks a word's beginning)."""
+        """A token as it stands in the vocabulary.
+
+        Args:
+            token: Its id.
+
+        Returns:
+            Its text; `▁` marks the beginning of a word.
+        """
         return self.tokenizer.token(token)
 
     # The network -------------------------------------------------------------------------------------
@@ -144,17 +173,39 @@ class BaseModel:
         batch_tokens: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[ForcedSentence]:
-        """Run the decoder along given translations; see `kster.model.forcing`."""
+        """Run the decoder along given translations.
+
+        Args:
+            pairs: (source, target) texts.
+            batch_tokens: Tokens of a batch; by default what suits the device.
+            progress: Called with the number of sentences done so far.
+
+        Returns:
+            For each pair its `ForcedSentence`: keys, tokens and probabilities.
+        """
         return force_decode(self, pairs, batch_tokens=batch_tokens, progress=progress)
 
     def make_keys(self, pairs: Iterable[tuple[str, str]]) -> Iterator[SentenceKeys]:
-        """The keys of given translations, and no more; see `kster.model.forcing`."""
+        """The keys of given translations, and no more.
+
+        Args:
+            pairs: (source, target) texts.
+
+        Returns:
+            For each pair the keys and tokens of its target.
+        """
         return make_keys(self, pairs)
 
     def output_log_probs(self, hidden: Tensor, tokens: Tensor, log_normaliser: Tensor) -> Tensor:
         """log p_m of chosen tokens without the whole softmax.
 
-        hidden: (n, d) final decoder states; tokens: (n, k); log_normaliser: (n,). Returns (n, k) float32.
+        Args:
+            hidden: (n, d) final decoder states.
+            tokens: (n, k) token ids.
+            log_normaliser: (n,), as `force_decode` gives it.
+
+        Returns:
+            (n, k) float32.
         """
         rows = self.network.output_embedding[tokens].float()  # (n, k, d)
         logits = torch.einsum("nkd,nd->nk", rows, hidden.to(rows))  # (n, k)

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.model.focus import NO_WORD, attention, by_word, source_words, telling_layer
 
 if TYPE_CHECKING:
     from kster.model.checkpoint import BaseModel
+    from kster.model.network import Watch
 
 # Pairs that are tokenised and sorted by length together: bounds memory, whatever the number of pairs.
 WINDOW = 2048
@@ -44,6 +46,7 @@ class ForcedSentence:
     log_normaliser: Tensor  # (n,) float32: log Σ_v exp(logit_v)
     mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
     max_log_prob: Tensor  # (n,) float32: log p_m of the model's own favourite
+    focus: Tensor  # (n, WORDS) float16: how much of the attention goes to each word of the source
 
     @classmethod
     def join(cls, sentences: Sequence[ForcedSentence]) -> ForcedSentence:
@@ -155,35 +158,61 @@ def pad(rows: list[list[int]], value: int, device: torch.device) -> Tensor:
 def _force_batch(
     model: BaseModel, sources: list[list[int]], targets: list[list[int]]
 ) -> list[ForcedSentence]:
-    taps, states, tokens = _decoded(model, sources, targets, taps_only=False)
-    beliefs = _beliefs(model, states, tokens)
-    columns = (taps.to(torch.float16), tokens.to(torch.int32), states.to(torch.float16), *beliefs)
+    compared: list[tuple[Tensor, Tensor]] = []
+    telling = telling_layer(model.network)
+
+    def watch(layer: int, queries: Tensor, keys: Tensor) -> None:
+        if layer == telling:
+            compared.append((queries, keys))
+
+    taps, states, tokens = _decoded(model, sources, targets, watch)
+    columns = (
+        *(taps.to(torch.float16), tokens.to(torch.int32), states.to(torch.float16)),
+        *_beliefs(model, states, tokens),
+        _focus(model, sources, targets, *compared[0]).to(torch.float16),
+    )
     return [ForcedSentence(*parts) for parts in _by_sentence(columns, targets)]
+
+
+def _focus(
+    model: BaseModel, sources: list[list[int]], targets: list[list[int]], queries: Tensor, keys: Tensor
+) -> Tensor:
+    """(n, WORDS), of what attention compares in the telling layer."""
+    start = len(model.layout.prefix) - 1
+    mask = model.network.source_mask([len(row) for row in sources])
+    numbers = pad([source_words(model, row).numbers for row in sources], NO_WORD, model.device)  # (b, s)
+    focus = by_word(attention(queries[:, :, start:], keys, mask), numbers)  # (b, t, WORDS)
+    return focus[_real(targets, model.device)]
 
 
 @torch.inference_mode()
 def _keys_of_batch(
     model: BaseModel, sources: list[list[int]], targets: list[list[int]]
 ) -> list[SentenceKeys]:
-    taps, _, tokens = _decoded(model, sources, targets, taps_only=True)
+    taps, _, tokens = _decoded(model, sources, targets)
     columns = (taps.to(torch.float16), tokens.to(torch.int32))
     return [SentenceKeys(*parts) for parts in _by_sentence(columns, targets)]
 
 
 def _decoded(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]], *, taps_only: bool
+    model: BaseModel, sources: list[list[int]], targets: list[list[int]], watch: Watch | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Taps (n, d), final states (n, d) and tokens (n,) of all n target tokens, one sentence after the
-    other."""
+    other. Nobody who does not watch wants final states: they mean nothing then."""
     network, device = model.network, model.device
     prefix = list(model.layout.prefix)
     mask = network.source_mask([len(row) for row in sources])
     encoded = network.encode(pad(sources, model.pad_id, device), mask)  # (b, s, d)
     given = pad([prefix + row[:-1] for row in targets], model.eos_id, device)  # (b, p + t - 1)
-    taps, states = network.decode(given, encoded, mask, taps_only=taps_only)  # (b, p + t - 1, d) each
+    taps, states = network.decode(given, encoded, mask, watch, taps_only=watch is None)  # (b, p+t-1, d)
     start = len(prefix) - 1  # the prefix's last position predicts the first token of the translation
-    real = pad([[1] * len(row) for row in targets], 0, device).bool()  # (b, t)
+    real = _real(targets, device)
     return taps[:, start:][real], states[:, start:][real], pad(targets, model.eos_id, device)[real]
+
+
+def _real(targets: list[list[int]], device: torch.device) -> Tensor:
+    """(b, t) bool: where there is a token."""
+    return pad([[1] * len(row) for row in targets], 0, device).bool()
 
 
 def _by_sentence(columns: tuple[Tensor, ...], targets: list[list[int]]) -> Iterator[tuple[Tensor, ...]]:

@@ -60,16 +60,23 @@ class Norm:
 
 
 class Int8:
-    """In 8 bits, from float32 to float32; weights are scaled row by row, so that outliers cost no others."""
+    """In 8 bits, from float32 to float32; weights are scaled row by row, so that outliers cost no others.
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+    by_row=False scales all of them alike, which takes a quarter of the time to prepare.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, *, by_row: bool = True) -> None:
         """weight: (out, in) and bias: (out,), float32."""
-        scales = (weight.abs().amax(1) / 127).clamp_min(torch.finfo(torch.float32).tiny)  # (out,)
+        largest = weight.abs().amax(1) if by_row else torch.stack(weight.aminmax()).abs().amax()
+        scales = (largest / 127).clamp_min(torch.finfo(torch.float32).tiny)  # (out,) or ()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that these types will give way to others one day
-            rounded = torch.quantize_per_channel(
-                weight, scales.double(), torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
-            )
+            if by_row:
+                rounded = torch.quantize_per_channel(
+                    weight, scales.double(), torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
+                )
+            else:
+                rounded = torch.quantize_per_tensor(weight, float(scales), 0, torch.qint8)
         self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -99,20 +106,20 @@ def choose_precision(wanted: str, device: torch.device, dimension: int) -> Preci
     if wanted == "auto" and on_gpu:
         return "float16"
     if wanted == "auto":
-        return "bfloat16" if dimension >= SMALLEST and _is_there("bfloat16") else "float32"
+        return "bfloat16" if dimension >= SMALLEST and has_instructions_for("bfloat16") else "float32"
     accepted = ("bfloat16", "float16", "float32") if on_gpu else ("int8", "bfloat16", "float32")
     if wanted not in accepted:
         raise SettingsError(
             f"precision {wanted!r} is not for device {device}; accepted: auto, {', '.join(accepted)}"
         )
-    if not on_gpu and wanted != "float32" and not _is_there(wanted):
+    if not on_gpu and wanted != "float32" and not has_instructions_for(wanted):
         log.warning("this processor has no instructions for %s; float32 is used", wanted)
         return "float32"
     return wanted
 
 
 @cache
-def _is_there(precision: str) -> bool:
+def has_instructions_for(precision: str) -> bool:
     """Whether this processor is made for it; without its instructions float32 is as fast and more exact."""
     if precision == "bfloat16":
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
@@ -131,7 +138,11 @@ def linear(precision: Precision, weights: list[Tensor], biases: list[Tensor], de
 
 def output_precision(precision: Precision, device: torch.device) -> Precision:
     """Of the output projection, where layers have this one."""
-    return "int8" if device.type == "cpu" and precision == "bfloat16" and _is_there("int8") else precision
+    return (
+        "int8"
+        if device.type == "cpu" and precision == "bfloat16" and has_instructions_for("int8")
+        else precision
+    )
 
 
 def dtype_of(precision: Precision, device: torch.device) -> torch.dtype:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kster.model.focus import NO_WORD
 from kster.model.graph import RecordedStep
 
 LENGTHS = 32  # static states round lengths up to multiples of this, and sentences to powers of two
@@ -58,6 +59,7 @@ class DecodingState:
     own_node: Tensor  # (rows,) int64: which of the b nodes of a step is a row's own
     cross_kv: list[Tensor]  # per layer (2, sentences, h, S, d/h)
     cross_mask: Tensor  # (sentences, 1, 1, S) added to attention scores: 0 at source tokens, −∞ elsewhere
+    word_numbers: Tensor  # (sentences, S) int64: of the word each source token belongs to (`focus.py`)
     position: Tensor  # (1,) int64 on the device: where the next token is written
     length: int = 0  # the same number, known to the host
     recorded: RecordedStep | None = None  # of static states
@@ -101,11 +103,11 @@ class DecodingState:
     def bytes(self) -> int:
         return sum(cache.nbytes for cache in (*self.self_kv, *self.cross_kv))
 
-    def begin(self, cross_kv: list[tuple[Tensor, ...]], mask: Tensor | None) -> None:
+    def begin(self, cross_kv: list[tuple[Tensor, ...]], mask: Tensor | None, word_numbers: Tensor) -> None:
         """Read these sources from now on.
 
         cross_kv: per layer keys and values, (s, h, S', d/h) each; mask: (s, 1, 1, S') added to scores, None
-        where all sources have S' tokens.
+        where all sources have S' tokens; word_numbers: (s, S').
         """
         sentences, _, source, _ = cross_kv[0][0].shape
         for cache, given in zip(self.cross_kv, cross_kv, strict=True):
@@ -113,6 +115,7 @@ class DecodingState:
                 own[:sentences, :, :source] = part
         self.cross_mask[:sentences] = -torch.inf
         self.cross_mask[:sentences, :, :, :source] = 0.0 if mask is None else mask
+        self.word_numbers[:sentences, :source] = word_numbers
 
     def predicted(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """A copy of (rows, width) each where every step of this state leaves it."""
@@ -131,6 +134,7 @@ class DecodingState:
             own_node=self.own_node[: len(rows)],
             cross_kv=[cache.index_select(1, sentences) for cache in self.cross_kv],
             cross_mask=self.cross_mask.index_select(0, sentences),
+            word_numbers=self.word_numbers.index_select(0, sentences),
             position=self.position,
             length=self.length,
         )
@@ -144,6 +148,7 @@ class DecodingState:
         self.begin(
             [tuple(cache.index_select(1, sentences)) for cache in other.cross_kv],
             other.cross_mask.index_select(0, sentences),
+            other.word_numbers.index_select(0, sentences),
         )
         self.position.copy_(other.position)
         self.length = other.length
@@ -245,6 +250,7 @@ class StateMaker:
             own_node=torch.arange(shape.beam, device=self.device).repeat(shape.sentences),
             cross_kv=caches(shape.sentences, shape.source),
             cross_mask=mask,
+            word_numbers=torch.full((shape.sentences, shape.source), NO_WORD, device=self.device),
             position=torch.zeros(1, dtype=torch.int64, device=self.device),
             recorded=recorded,
         )

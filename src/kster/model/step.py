@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from kster.model.focus import NO_WORD, attention, by_word, source_words, telling_layer
 from kster.model.forcing import pad
 from kster.model.network import join, split
 from kster.model.state import DecodingState, Shape, StateMaker
@@ -35,11 +36,18 @@ class Predict(Protocol):
     """What a search is told at every step."""
 
     def __call__(
-        self, queries: Tensor, logits: Tensor, count: int, wanted: Tensor | None = None, /
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        wanted: Tensor | None = None,
+        focus: Tensor | None = None,
+        /,
     ) -> Candidates:
         """queries: (rows, d), logits: (rows, V).
 
-        The candidates have the `count` most probable tokens among them, and those wanted, (rows, w).
+        The candidates have the `count` most probable tokens among them, and those wanted, (rows, w). focus:
+        (rows, WORDS) how much of the attention goes to each word of the source; None where nobody watches.
         """
 
 
@@ -89,7 +97,9 @@ class StepDecoder:
         sentences, length, _ = states.shape
         prefix = model.layout.prefix
         state = self.states.get(Shape(sentences, beam, length, capacity + len(prefix)))
-        state.begin([split(layer.cross_kv(states), 2, network.heads) for layer in network.decoder], mask)
+        numbers = pad([source_words(model, row).numbers for row in sources], NO_WORD, model.device)
+        cross_kv = [split(layer.cross_kv(states), 2, network.heads) for layer in network.decoder]
+        state.begin(cross_kv, mask, numbers)
         for token in prefix[:-1]:
             self.step(state, torch.full((sentences * beam,), token, dtype=torch.int64, device=model.device))
         return state
@@ -106,23 +116,39 @@ class StepDecoder:
 
         tokens: (rows,); parents: (rows,), row i first takes over what row parents[i] has read so far.
         """
+        queries, logits, _ = self._step(state, tokens, parents, watch=False)
+        return queries, logits
 
-        def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
-            return self._decode(state, tokens, parents)
+    def _step(
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, watch: bool
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """`step`, and with `watch` what the rows look at in the source, (rows, WORDS)."""
+
+        def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
+            return self._decode(state, tokens, parents, watch)
 
         if state.recorded is None:
-            queries, hidden = decode(tokens, parents)
+            queries, hidden, *focus = decode(tokens, parents)
         else:
-            queries, hidden = state.recorded.run(decode, state.stretch, tokens, parents)
+            queries, hidden, *focus = state.recorded.run(decode, (state.stretch, watch), tokens, parents)
             queries = queries.clone()  # it outlives the step
         state.length += 1
-        return queries, self.network.project(hidden)
+        return queries, self.network.project(hidden), focus[0] if watch else None
 
     @torch.inference_mode()
     def predict(
-        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, predict: Predict, count: int
+        self,
+        state: DecodingState,
+        tokens: Tensor,
+        parents: Tensor | None,
+        predict: Predict,
+        count: int,
+        *,
+        watch: bool = False,
     ) -> Candidates:
         """A step, and the candidates that `predict` makes of it, to be used at once; count: see `Predict`.
+
+        watch: whether `predict` is told what the rows look at in the source.
 
         Where both can be recorded they are, as one: looking up and mixing is more to launch than a step of a
         shallow decoder.
@@ -131,11 +157,12 @@ class StepDecoder:
         if state.recorded is not None and isinstance(predict, Freezable):
             frozen = predict.frozen(state.shape.rows, self.model.device)
         if state.recorded is None or frozen is None:
-            return predict(*self.step(state, tokens, parents), count)
+            queries, logits, focus = self._step(state, tokens, parents, watch)
+            return predict(queries, logits, count, None, focus)
         fixed = frozen
 
         def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
-            queries, hidden = self._decode(state, tokens, parents)
+            queries, hidden = self._decode(state, tokens, parents, watch=False)
             candidates = fixed(queries, self.network.project(hidden), count)
             return state.predicted(candidates)
 
@@ -145,9 +172,16 @@ class StepDecoder:
         state.length += 1
         return Candidates(*found)
 
-    def _decode(self, state: DecodingState, tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, Tensor]:
-        """All of a step but the output projection: queries (rows, d) and final decoder states (rows, d)."""
+    def _decode(
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, watch: bool
+    ) -> tuple[Tensor, ...]:
+        """All of a step but the output projection: queries (rows, d) and final decoder states (rows, d).
+
+        With `watch` also what the rows look at in the source, (rows, WORDS).
+        """
         network, beam = self.network, state.shape.beam
+        watched = telling_layer(network) if watch else -1
+        focus: list[Tensor] = []
         path = state.extend_paths(parents)  # (s, 1, b, nodes)
         x = network.embed_target(tokens.view(-1, beam), network.positions[state.position])  # (s, b, d)
         tap = x
@@ -161,11 +195,14 @@ class StepDecoder:
             def attend_source(projected: Tensor, i: int = i) -> Tensor:
                 (q,) = split(projected, 1, network.heads)
                 keys, values = state.cross_kv[i]  # (s, h, S, d/h)
+                if i == watched:
+                    attended = attention(q, keys, state.cross_mask)  # (s, b, S)
+                    focus.append(by_word(attended, state.word_numbers).flatten(0, 1))
                 return join(F.scaled_dot_product_attention(q, keys, values, attn_mask=state.cross_mask))
 
             x, tap = network.decoder_layer(layer, x, attend_self, attend_source)
         state.position += 1
-        return tap.flatten(0, 1), network.finish(x).flatten(0, 1)
+        return tap.flatten(0, 1), network.finish(x).flatten(0, 1), *focus
 
     @torch.inference_mode()
     def keep(self, state: DecodingState, sentences: Tensor) -> DecodingState:

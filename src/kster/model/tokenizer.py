@@ -36,7 +36,8 @@ class Tokenizer(Protocol):
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]: ...  # end of sentence included
     def target_ids(self, texts: Sequence[str]) -> list[list[int]]: ...  # the same, without a language token
     def text(self, ids: Sequence[int]) -> str: ...  # without special tokens
-    def token(self, id: int) -> str: ...  # as it stands in the vocabulary
+    def token(self, id: int) -> str: ...  # of a target, as it stands in the vocabulary
+    def source_token(self, id: int) -> str: ...  # of a source
 
 
 def load_tokenizer(directory: Path, config: Configuration) -> Tokenizer:
@@ -81,6 +82,9 @@ class MarianTokens:
         self._unknown = [vocabulary[special["unk"]] for vocabulary in self._vocabularies]
         self._end = [source[special["eos"]]]
         self._tokens = {number: token for token, number in target.items()}
+        self._source_tokens = (
+            {number: token for token, number in source.items()} if own_target else self._tokens
+        )
         # Pieces are joined by the source's model where there is one vocabulary, as the library does.
         self._joiner = self._pieces[1 if own_target else 0]
         self.languages = config.get("source_lang"), config.get("target_lang")
@@ -99,6 +103,9 @@ class MarianTokens:
 
     def token(self, id: int) -> str:
         return self._tokens[id] if id in self._tokens else self._joiner.id_to_piece(id)
+
+    def source_token(self, id: int) -> str:
+        return self._source_tokens.get(id, "")
 
     def _ids(self, texts: Sequence[str], side: int) -> list[list[int]]:
         pieces, find, unknown = self._pieces[side], self._vocabularies[side].get, self._unknown[side]
@@ -162,6 +169,9 @@ class LibraryTokens:
 
     def token(self, id: int) -> str:
         return self.tokenizer.convert_ids_to_tokens([id])[0]
+
+    def source_token(self, id: int) -> str:
+        return self.token(id)
 
     def language_tokens(self) -> dict[str, int]:
         """Language code → id of its token, for M2M100's and NLLB's tokenizers."""

@@ -24,6 +24,8 @@ from kster.server.api import (
     modernmt_glossaries,
     v1_jobs,
     v1_memories,
+    v1_status,
+    v1_terms,
     v1_translate,
 )
 from kster.server.api.context import principal_of
@@ -70,6 +72,8 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
         deepl_glossaries,
         v1_translate,
         v1_memories,
+        v1_status,
+        v1_terms,
         v1_jobs,
     )
     for api in apis:
@@ -87,10 +91,10 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
 def _add_metrics(app: FastAPI) -> None:
     @app.get("/metrics", tags=["server"])
     def metrics(request: Request) -> Response:
-        """For Prometheus."""
-        principal_of(request)
+        """For Prometheus; characters by key for admins only."""
+        principal = principal_of(request)
         engine: Engine = request.app.state.engine
-        text = engine.metrics.text(engine.catalogue.sizes())
+        text = engine.metrics.text(engine.catalogue.sizes(), with_keys=principal.may("admin"))
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.get("/live", tags=["server"])

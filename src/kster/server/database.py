@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
+from kster.files import try_lock
 
 FILE = "server.sqlite"
 LOCK = "server.lock"
@@ -33,6 +33,14 @@ CREATE TABLE IF NOT EXISTS memories (
     owner INTEGER,                  -- the key that made it; NULL: nobody's in particular
     directory TEXT UNIQUE,          -- of a memory named on the command line; NULL: in the data directory
     automatic INTEGER NOT NULL DEFAULT 1  -- whether it serves its owner's requests that name no memory
+);
+CREATE TABLE IF NOT EXISTS term_bases (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice
+    name TEXT NOT NULL,
+    pair TEXT NOT NULL,             -- en-de
+    created TEXT NOT NULL,
+    owner INTEGER,                  -- the key that made it
+    automatic INTEGER NOT NULL      -- whether it serves its owner's requests that name none
 );
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY,
@@ -101,14 +109,14 @@ def sole_server(data: Path) -> Iterator[None]:
         raise KsterError(f"{data}: cannot be used as the server's data directory ({error})") from error
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            ours = try_lock(file)
+        except OSError as error:  # not every file system has locks
+            raise KsterError(f"{data}: cannot be locked for one server alone ({error})") from error
+        if not ours:
             raise KsterError(
                 f"{data}: another server is using this data directory; stop that one, or give this one "
                 "a directory of its own with --data DIR"
-            ) from None
-        except OSError as error:  # not every file system has locks
-            raise KsterError(f"{data}: cannot be locked for one server alone ({error})") from error
+            )
         yield  # closing the file releases the lock
 
 

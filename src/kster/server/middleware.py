@@ -32,6 +32,7 @@ LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 MAX_CLIENTS = 10_000  # whose buckets are remembered
 UNLIMITED = re.compile(r"^/(?:health|live|ready|metrics|docs|page/.*)?$")  # the page has many small files
 KEYS_IN_HEADERS = re.compile(r"^/(?:v1|v2|mmt)/")  # LibreTranslate's clients have theirs in the body
+CHOSEN = re.compile(r"^/memories/(none|[\d,]+)(/.*)$")  # before any path: which memories to use
 WITH_BODY = ("POST", "PUT", "PATCH")
 BODY_SECONDS = 30.0  # between two parts of a body
 
@@ -67,6 +68,9 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if chosen := CHOSEN.match(scope["path"]):
+            scope = {**scope, "path": chosen[2], "raw_path": chosen[2].encode()}
+            scope["state"] = {**scope.get("state", {}), "memories": chosen[1]}
         request = Request(scope)
         id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = id

@@ -35,7 +35,7 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._engine.jobs.stopping.set()
-        end = threading.Timer(self._engine.settings.shutdown_seconds + LAST_PATIENCE, _end)
+        end = threading.Timer(self._engine.settings.shutdown_seconds + LAST_PATIENCE, _give_up)
         end.daemon = True
         end.start()
         super().handle_exit(sig, frame)
@@ -58,6 +58,7 @@ def _serve(settings: ServerSettings, address: socket.socket) -> None:
     config = uvicorn.Config(
         app,
         http=limited(connection_limit(settings.max_connections), settings.header_seconds),
+        loop="asyncio",  # also where another package has brought uvloop: what is tested is what runs
         log_config=None,
         access_log=False,
         server_header=False,
@@ -75,6 +76,8 @@ def _serve(settings: ServerSettings, address: socket.socket) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, engine).run([address])
+    if not engine.idle:
+        _end()
 
 
 def _bound(settings: ServerSettings) -> socket.socket:
@@ -98,8 +101,12 @@ def _bound(settings: ServerSettings) -> socket.socket:
     return address
 
 
+def _give_up() -> None:
+    log.warning("ended with work in progress that could not be interrupted")
+    _end()
+
+
 def _end() -> None:
     """What was acknowledged is on disk, and a job that is cut off starts anew with the next server."""
-    log.warning("ended with work in progress that could not be interrupted")
     logging.shutdown()
     os._exit(0)

@@ -16,7 +16,9 @@ def log_sum_where(log_terms: Tensor, chosen: Tensor) -> Tensor:
 
     Unlike `torch.logsumexp` its gradient is 0, not NaN, where nothing (or only −inf) was chosen.
     """
-    log_terms = log_terms.masked_fill(~chosen, -torch.inf)
+    log_terms = torch.where(chosen, log_terms, -torch.inf)
+    if not log_terms.requires_grad:
+        return torch.logsumexp(log_terms, dim=-1)
     peak = log_terms.detach().amax(dim=-1, keepdim=True)
     peak = peak.masked_fill(peak == -torch.inf, 0.0)
     total = (log_terms - peak).exp().sum(dim=-1)

@@ -22,10 +22,17 @@ class Geometry:
     @classmethod
     def of(cls, queries: Tensor, distances: Tensor, found: Tensor) -> Geometry:
         """queries: (n, d) float32; distances: (n, k), anything where not found; found: (n, k) bool."""
-        any_found = found.any(dim=-1)
-        nearest = distances.float().masked_fill(~found, torch.inf).amin(dim=-1, keepdim=True)  # (n, 1)
-        nearest = nearest.masked_fill(~any_found.unsqueeze(-1), 0.0)
-        distances = torch.where(found, distances.float(), nearest)
-        query_length = torch.linalg.vector_norm(queries, dim=-1).clamp_min(1e-6)
+        return cls._of(torch.linalg.vector_norm(queries, dim=-1).clamp_min(1e-6), distances, found)
+
+    def by(self, distances: Tensor) -> Geometry:
+        """Of the same queries and neighbours, by other distances, (n, k)."""
+        return self._of(self.query_length, distances, self.found)
+
+    @classmethod
+    def _of(cls, query_length: Tensor, distances: Tensor, found: Tensor) -> Geometry:
+        nearest = torch.where(found, distances.float(), torch.inf).amin(dim=-1)  # (n,)
+        any_found = nearest.isfinite()
+        nearest = torch.where(any_found, nearest, 0.0)
+        distances = torch.where(found, distances.float(), nearest.unsqueeze(-1))
         relative = (distances / query_length.unsqueeze(-1)).square()
-        return cls(distances, found, any_found, query_length, relative, relative.amin(dim=-1))
+        return cls(distances, found, any_found, query_length, relative, (nearest / query_length).square())

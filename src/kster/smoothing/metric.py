@@ -28,11 +28,6 @@ def tokens_at_once(k: int, dimension: int, device: torch.device) -> int:
     return max(1, numbers // (candidates(k, metric=1) * dimension))
 
 
-def plain_distances(queries: Tensor, keys: Tensor) -> Tensor:
-    """(n, c) ‖q − k‖. queries: (n, d); keys: (n, c, d)."""
-    return torch.linalg.vector_norm(queries.float().unsqueeze(1) - keys.float(), dim=-1)
-
-
 class Metric(nn.Module):
     """c and W, (rank, d). Starts as the plain distance, see `begin`."""
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from kster.model.layers import SMALLEST, Bfloat16, Layer, has_instructions_for
 
 EVIDENCE_WIDTH = 32
 """Hidden units of a network that sees evidence alone."""
@@ -47,8 +50,31 @@ class LearnedMixingWeight(nn.Module):
     ) -> LogShares:
         """queries, weighted_keys: (n, d), or None with a dimension of 0; evidence: (n, evidence_size)."""
         parts = [part for part in (queries, weighted_keys, evidence) if part is not None]
-        logit = self.output(F.relu(self.hidden(torch.cat(parts, dim=-1)))).squeeze(-1)  # (n,)
+        hidden = fastest(self.hidden)(torch.cat(parts, dim=-1)).to(self.output.weight.dtype)  # (n, width)
+        logit = self.output(F.relu(hidden)).squeeze(-1)  # (n,)
         return LogShares(F.logsigmoid(logit), F.logsigmoid(-logit))
+
+
+def fastest(linear: nn.Linear) -> Layer:
+    """The same product in bfloat16, where nothing is learned and the processor is made for it."""
+    weight = linear.weight
+    short = (
+        weight.device.type == "cpu"
+        and not torch.is_grad_enabled()
+        and not weight.is_inference()  # which do not say when they change
+        and min(weight.shape) >= SMALLEST
+        and has_instructions_for("bfloat16")
+    )
+    if not short:
+        return linear
+    version, packed = _packed.get(linear, (-1, None))
+    if packed is None or version != weight._version:
+        packed = Bfloat16(weight.detach(), linear.bias.detach())
+        _packed[linear] = weight._version, packed
+    return packed
+
+
+_packed: WeakKeyDictionary[nn.Linear, tuple[int, Layer]] = WeakKeyDictionary()
 
 
 class FixedMixingWeight(nn.Module):

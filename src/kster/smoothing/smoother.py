@@ -32,10 +32,11 @@ from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
 from kster.smoothing.geometry import Geometry
 from kster.smoothing.kernels import log_kernel, normalise
-from kster.smoothing.metric import Metric, plain_distances
+from kster.smoothing.metric import Metric
 from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight
 from kster.smoothing.settings import SmootherSettings
 from kster.smoothing.source_similarity import EVIDENCE_SIZE, SourceSimilarity, similarity_evidence
+from kster.smoothing.source_words import OLDER, WordEvidence, hold_off, raise_taught
 
 if TYPE_CHECKING:
     from kster.memory import Neighbours
@@ -142,14 +143,19 @@ class Smoother(nn.Module):
         neighbours: Neighbours,
         base_log_probs_at_values: Tensor | None = None,
         base_max_log_prob: Tensor | None = None,
+        focus: Tensor | None = None,
     ) -> Smoothing:
         """Weigh the neighbours of each query and decide how much to believe them.
 
         queries: (n, d), any floating type; neighbours: (n, k), as `self.neighbours` returns them;
         base_log_probs_at_values: (n, k) log p_m of the neighbours' values, and base_max_log_prob: (n,)
-        log p_m of the most probable token, both needed only if `needs_base_log_probs`.
+        log p_m of the most probable token, both needed only if `needs_base_log_probs`; focus: (n, w)
+        how much of the decoder's attention goes to each word of the source, None where it is not known.
         """
         keys = neighbours.keys.float()  # (n, k, d)
+        words = None
+        if focus is not None and neighbours.words is not None and neighbours.rare is not None:
+            words = WordEvidence.of(focus, neighbours.words, neighbours.rare)
 
         def pool(weights: Tensor) -> Tensor:
             return torch.bmm(weights.unsqueeze(1), keys).squeeze(1)  # (n, d)
@@ -162,8 +168,9 @@ class Smoother(nn.Module):
             pool,
             base_log_probs_at_values,
             base_max_log_prob,
-            plain=plain_distances(queries, keys) if self.measures else None,
+            plain=neighbours.plain,
             similarity=neighbours.similarity,
+            words=words,
         )
 
     def smooth(
@@ -178,23 +185,27 @@ class Smoother(nn.Module):
         *,
         plain: Tensor | None = None,
         similarity: Tensor | None = None,
+        words: WordEvidence | None = None,
     ) -> Smoothing:
         """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above.
 
         plain: (n, k) ‖q − k‖, where distances are learned: what is exact is not learned.
-        similarity: (n, k) of the source sentences; None where it is not known.
+        similarity: (n, k) of the source sentences, words: what is known of their words; None for nothing.
         """
         queries, found = queries.float(), ids >= 0
         geometry = Geometry.of(queries, distances, found)
-        exact = geometry if plain is None else Geometry.of(queries, plain, found)
+        exact = self._exact(geometry, plain)
         closeness = None  # (n, evidence)
         if self.settings.features != "paper":
             closeness = distance_evidence(geometry, first_of_its_value(values, found))
         bandwidth = self._bandwidth(queries, geometry, pool, closeness)
         log_kernels = log_kernel(self.settings.kernel, geometry.distances, bandwidth)  # (n, k)
-        if self.exact_match is not None:
+        if self.exact_match is not None and exact is not None:
             superseded = self.exact_match.superseded(exact, ids, values)  # (n, k)
             log_kernels = self.exact_match.sharpen(log_kernels, exact, superseded)
+        known_words = words if self.similarity is not None and similarity is not None else None
+        if known_words is not None:
+            log_kernels = log_kernels - OLDER * known_words.older
         log_weights = normalise(log_kernels, found)  # (n, k)
 
         if isinstance(self.mixing_weight, FixedMixingWeight):
@@ -217,8 +228,12 @@ class Smoother(nn.Module):
                 shares = self.mixing_weight(None, None, evidence)
             else:
                 shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
-        if self.exact_match is not None:
+        if known_words is not None:
+            shares = raise_taught(log_weights, shares, known_words.taught, known_words.missing)
+        if self.exact_match is not None and exact is not None:
             shares = self.exact_match.raise_weight(shares, exact)
+        if known_words is not None and similarity is not None:
+            log_weights, shares = hold_off(log_weights, shares, known_words.missing, similarity)
         # λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe.
         nothing = ~geometry.any_found
         return Smoothing(
@@ -227,6 +242,15 @@ class Smoother(nn.Module):
             log_mixing_weight=shares.examples.masked_fill(nothing, -torch.inf),
             log_base_weight=shares.base.masked_fill(nothing, 0.0),
         )
+
+    def _exact(self, geometry: Geometry, plain: Tensor | None) -> Geometry | None:
+        """The plain distances, (n, k), where a context may be exact; None where none is."""
+        if self.exact_match is None:
+            return None
+        distances = geometry.distances if plain is None else torch.where(geometry.found, plain, torch.inf)
+        if not self.exact_match.may_matter(distances.amin(dim=-1), geometry.query_length):
+            return None
+        return geometry if plain is None else geometry.by(plain)
 
     def _bandwidth(
         self, queries: Tensor, geometry: Geometry, pool: KeyPool, closeness: Tensor | None
@@ -246,6 +270,9 @@ class Smoother(nn.Module):
 
         `smoother.json` names its weights and is replaced when they are on the disk: at any moment, and after
         any interruption, the directory holds the earlier smoother or this one, complete.
+
+        Args:
+            directory: Where to.
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
@@ -263,7 +290,18 @@ class Smoother(nn.Module):
 
     @classmethod
     def load(cls, directory: Path | str, *, dimension: int | None = None) -> Smoother:
-        """Read what `save` wrote. With `dimension`, refuse a smoother for keys of another length."""
+        """Read what `save` wrote.
+
+        Args:
+            directory: Where it is.
+            dimension: The length of keys it must be for.
+
+        Returns:
+            The smoother, on the CPU.
+
+        Raises:
+            KsterError: If it is missing, damaged, or for keys of another length.
+        """
         settings_path = Path(directory) / SETTINGS_FILE
         for attempt in range(1, LOAD_ATTEMPTS + 1):
             settings, weights_path = _read_settings(settings_path)

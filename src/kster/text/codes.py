@@ -15,6 +15,10 @@ OBJECT = "\ufffc"  # stands for a standalone code in `CodedText.plain` …
 BREAK = "\u2028"  # … and for one that ends a line
 
 
+class Written:
+    """What a code of a string stands for where that is no plain string; `str` is how it is written."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
     """Something in a text that is not language.
@@ -34,7 +38,12 @@ class Code:
 
     def __str__(self) -> str:
         """As it stands in a string; nothing for a document's element."""
-        return self.data if isinstance(self.data, str) else ""
+        return str(self.data) if self.is_written else ""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is part of a string, and not a document's element."""
+        return isinstance(self.data, str | Written)
 
 
 Token = str | Code
@@ -122,11 +131,6 @@ class CodedText:
 def _is_before(placed: Placed, cut: int) -> bool:
     place, code = placed
     return place < cut or (place == cut and code.kind == "close")
-
-
-def same_codes(one: CodedText, other: CodedText) -> bool:
-    """Whether two texts have the very same codes, in whatever order."""
-    return sorted(id(code) for _, code in one.codes) == sorted(id(code) for _, code in other.codes)
 
 
 def is_nested(tokens: Sequence[Token], open_before: Sequence[Any] = ()) -> bool:

@@ -33,10 +33,6 @@ class Core:
         self.tokens = CodedText.of(shown).tokens
 
     @property
-    def has_codes_within(self) -> bool:
-        return bool(self._within)
-
-    @property
     def with_codes_within(self) -> list[Token]:
         """The tokens with the codes within words, for whoever can place them."""
         return self._source.tokens

@@ -44,3 +44,20 @@ class Detector:
 
     def best(self, text: str) -> tuple[str, float]:
         return self.detect(text)[0]
+
+
+class AnyLanguage:
+    """Says which of all languages that the library knows a text is in."""
+
+    def __init__(self) -> None:
+        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._labels: dict[str, str | None] = {}
+
+    def compare(self, text: str, wanted: str) -> tuple[str, float, float | None]:
+        """The likeliest language, its probability, and that of the one wanted; None where it is unknown."""
+        shares = dict(self._identifier.rank(unicodedata.normalize("NFC", text[:LOOKED_AT]).casefold()))
+        if wanted not in self._labels:
+            self._labels[wanted] = next((label for label in shares if match_rank(label, wanted)), None)
+        label = self._labels[wanted]
+        best = next(iter(shares))
+        return best, shares[best], None if label is None else shares[label]

@@ -7,12 +7,13 @@ accepted only if it has every mark once, properly nested; then it gets the codes
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from kster.text.codes import Code, CodedText, Token, is_nested
 from kster.text.core import Core
+from kster.text.messages import with_messages
 from kster.text.recognition import recognise
 from kster.text.spacing import Spacing
 
@@ -26,6 +27,21 @@ def same_marks(source: str, translation: str) -> bool:
     return sorted(MARK.findall(source)) == sorted(MARK.findall(translation))
 
 
+def marked_pair(source: str, target: str) -> tuple[str, str]:
+    """The texts of an example as a model sees them: with marks for codes, as sources are asked for.
+
+    As they are where the target has other codes than the source, or would not be read back to the letter.
+    """
+    texts = list(with_messages(source))
+    if any(isinstance(token, Code) for token in texts) or not (read := recognise(source)).codes:
+        return source, target
+    marked = MarkedText(read)
+    written = marked.mark(recognise(target)) if marked.text and marked.marks <= MOST_MARKS else None
+    if written is None or str(marked.read(written) or "") != target:
+        return source, target
+    return marked.text, written
+
+
 class MarkedText:
     """A text whose codes are marks. `text` is to be translated; `read` gives a translation its codes back."""
 
@@ -36,7 +52,7 @@ class MarkedText:
         self._groups = _groups(tokens)
         self._filled = _filled(tokens)
         self._open_before = _open_before(tokens)
-        self.text = _SPACE.sub(" ", self._marked(tokens)).strip()
+        self.text = self._marked(tokens, {id(group[0]): i for i, group in enumerate(self._groups)})
 
     @property
     def marks(self) -> int:
@@ -63,9 +79,26 @@ class MarkedText:
             return None
         return self._core.complete(self._spacing.apply(tokens))
 
-    def _marked(self, tokens: Sequence[Token]) -> str:
-        """With spaces around the marks of tags that words touch: a mark glued to a word spoils it."""
-        firsts = {id(group[0]): i for i, group in enumerate(self._groups)}
+    def mark(self, translation: CodedText) -> str | None:
+        """A translation with the marks of this text for its codes; None if they are others."""
+        tokens = Core(translation).tokens
+        waiting = {number: list(map(str, group)) for number, group in enumerate(self._groups)}
+        firsts: dict[int, int] = {}
+        codes = [token for token in tokens if isinstance(token, Code)]
+        shown, at = list(map(str, codes)), 0
+        while at < len(codes):
+            same = (n for n, group in waiting.items() if shown[at : at + len(group)] == group)
+            if (number := next(same, None)) is None:
+                return None
+            firsts[id(codes[at])] = number
+            at += len(waiting.pop(number))
+        return None if waiting else self._marked(tokens, firsts)
+
+    def _marked(self, tokens: Sequence[Token], firsts: Mapping[int, int]) -> str:
+        """With spaces around the marks of tags that words touch: a mark glued to a word spoils it.
+
+        firsts: the ids of the first codes of groups → the number of the group.
+        """
         parts: list[str] = []
         is_word = is_tag = False  # whether a word, or the mark of a tag, is right before
         for token in tokens:
@@ -76,7 +109,7 @@ class MarkedText:
                 is_tag = all(code.kind != "alone" for code in self._groups[number])
                 parts.append(" " * (is_word and is_tag) + f"{{{number}}}")
                 is_word = False
-        return "".join(parts)
+        return _SPACE.sub(" ", "".join(parts)).strip()
 
 
 def _groups(tokens: Sequence[Token]) -> list[list[Code]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kster.text.codes import Code, Token
+from kster.text.codes import Code, Token, Written
 
 _HEAD = re.compile(r"\{\s*[\w.$-]+\s*,\s*(plural|selectordinal|select)\s*,\s*(?:offset:\s*\d+\s*)?")
 _SELECTOR = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
@@ -19,7 +19,7 @@ DEEPEST = 8  # messages within branches of messages
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(Written):
     """A message with branches, as it stands in a text.
 
     fixed: what is before the first branch, between each two, and behind the last; branches: their texts.
@@ -29,6 +29,9 @@ class Message:
     fixed: tuple[str, ...]
     branches: tuple[str, ...]
     counts: bool
+
+    def __str__(self) -> str:
+        return self.written(self.branches)
 
     def written(self, branches: Sequence[str]) -> str:
         """The message with other branches."""

@@ -43,8 +43,11 @@ _KINDS = {
     "percent": r"%%"
     r"|%\#?@(?:\w+@)?|%\d+\$@"
     r"|%\((?:\w[\w. -]{0,60})\)(?:[-+\#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa])?"
+    r"|(?<!\d)%(?:<(?!\w+>)|>)"  # GCC's quotes
     r"|%<\w+>[-+\#0]*\d*(?:\.\d+)?[dfsx]?"
     r"|%[A-Za-z_]\w{2,}%(?!\w)"
+    # With a precision or a width given elsewhere nothing else can be meant, whatever follows: %.1fGB.
+    r"|%(?:\d+\$)?[-+\#0']*(?:\*|\d*(?=\.))(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|z|j|t|q|I64)?[diouxXeEfFgGaAcCsSpn]"
     r"|%L?\d+(?!\d|\$|\.\d|[diouxXeEfFgGcs]\b)"  # Qt
     r"|%(?:\d+\$)?[-+\#0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|z|j|t|q|I64)?[diouxXeEfFgGaAcCsSpn]"
     r"(?![A-Za-z])"
@@ -52,6 +55,7 @@ _KINDS = {
     "object": OBJECT,
 }
 _CODE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.S)
+_HINT = re.compile(rf"[<>\[&\\%{{$#@_{OBJECT}]|://|mailto:|www\.")  # without one of these there is no code
 _TAG = re.compile(r"[<\[](?P<end>/?)(?P<name>[\w:.-]+).*?(?P<empty>/?)[>\]]", re.S)
 
 
@@ -76,13 +80,23 @@ def are_kept(source: str, translation: str) -> bool:
     return sorted(map(str, _codes(source))) == sorted(map(str, _codes(translation)))
 
 
+def code_spans(text: str) -> Iterator[tuple[str, int, int]]:
+    """Each code in a string: its kind (a key of the table above), where it begins and where it ends."""
+    for match in _matches(text):
+        yield match.lastgroup or "", match.start(), match.end()
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    return _CODE.finditer(text) if _HINT.search(text) else iter(())
+
+
 def _codes(text: str) -> list[Code]:
     return [code for _, code in recognise(text).codes]
 
 
 def _split(text: str) -> Iterator[Token]:
     at = 0
-    for match in _CODE.finditer(text):
+    for match in _matches(text):
         if match.start() > at:
             yield text[at : match.start()]
         yield Code("alone", match[0], breaks=match.lastgroup == "break")

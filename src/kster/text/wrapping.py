@@ -1,7 +1,8 @@
 """Paragraphs of plain text: lines that somebody or some program broke at a column are one text.
 
 A line break is one of wrapping if the next line's first word would not have fitted before it. Verses,
-addresses and lists have others, and stay as they are.
+addresses and lists have others, and stay as they are. Where every line ends with a sentence they are lines:
+cut there, no sentence is torn.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ NARROWEST = 40  # columns; shorter lines are lines of their own
 _MOST_HEADINGS = 3  # lines right above a paragraph
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _INDENT = re.compile(r"[ \t]*(?:(?:[-*•–+]|\d{1,3}[.)])[ \t]+|(?:>[ \t]?)+)?")
+_SENTENCE_END = re.compile(r"[.!?…:][\"'”’“»)\]]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*•–+]|\d{1,3}[.)])[ \t]+\S")
 
 
@@ -93,7 +95,8 @@ def _is_wrapped(lines: list[tuple[int, str]]) -> bool:
     bodies = [line.rstrip() for _, line in lines]
     width = max(map(len, bodies))
     is_full = all(len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(bodies))
-    return len(lines) > 1 and width >= NARROWEST and is_full
+    is_torn = not all(map(_SENTENCE_END.search, bodies[:-1]))
+    return len(lines) > 1 and width >= NARROWEST and is_full and is_torn
 
 
 def _may_go_on(line: str, following: str, *, is_second: bool) -> bool:

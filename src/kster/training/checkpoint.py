@@ -14,6 +14,7 @@ import transformers
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.files import new_directory
 from kster.model.configuration import read_config
 from kster.model.loading import read_weights, require_weights
 from kster.training.network import Layout, check_trainable
@@ -160,20 +161,17 @@ def export_directory(
     swap: bool,
 ) -> None:
     """Write the finished model; `directory` appears complete or not at all."""
-    partial = directory.with_name(f".{directory.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    network.to(getattr(torch, export.dtype)).save_pretrained(partial)
-    (partial / "model.safetensors").chmod(0o644)  # written readable by its owner only
-    # `from_pretrained` computes in the precision that config.json names, however the weights are
-    # stored; in half precision some lines would come out otherwise than with `kster translate` on a CPU.
-    config = json.loads((partial / "config.json").read_text(encoding="utf-8"))
-    text = json.dumps({**config, "dtype": "float32"}, indent=2, sort_keys=True)
-    (partial / "config.json").write_text(f"{text}\n", encoding="utf-8")
-    vocabulary.save(partial, languages, swap=swap, longest=network.config.max_position_embeddings)
-    if directory.exists():
-        _keep_additions(directory, partial)
-        shutil.rmtree(directory)
-    partial.rename(directory)
+    with new_directory(directory, replace=True) as partial:
+        network.to(getattr(torch, export.dtype)).save_pretrained(partial)
+        (partial / "model.safetensors").chmod(0o644)  # written readable by its owner only
+        # `from_pretrained` computes in the precision that config.json names, however the weights are
+        # stored; in half precision some lines would come out otherwise than with `kster translate` on a CPU.
+        config = json.loads((partial / "config.json").read_text(encoding="utf-8"))
+        text = json.dumps({**config, "dtype": "float32"}, indent=2, sort_keys=True)
+        (partial / "config.json").write_text(f"{text}\n", encoding="utf-8")
+        vocabulary.save(partial, languages, swap=swap, longest=network.config.max_position_embeddings)
+        if directory.exists():
+            _keep_additions(directory, partial)
 
 
 def _keep_additions(old: Path, new: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from kster.errors import KsterError
+from kster.files import write_atomically
 from kster.formats import Pair, read_pairs
 from kster.training.settings import load_settings
 
@@ -78,9 +79,8 @@ def recipe_from_pairs(
         domains = [files_of(name) for name in parts if name.startswith("domain")]
         content["smoother"] = {"domains": domains, "general": [files_of("dev")], "steps": 400}
     text = f"# Written for {', '.join(map(str, files))}; every key is explained in recipes/example.yaml.\n"
-    partial = recipe.with_suffix(".partial")
-    partial.write_text(text + yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    partial.rename(recipe)
+    text += yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    write_atomically(recipe, text.encode())
     return recipe
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from kster.errors import KsterError
+from kster.files import new_directory
 from kster.training.augmentation import Augmenter
 from kster.training.cleaning import Cleaner, CleaningReport, LanguageProfile, normalise
 from kster.training.corpus import read_lines, read_parallel
@@ -47,13 +47,11 @@ def prepare(settings: TrainSettings, log: Log = print) -> PreparedData:
         log(f"prepared data in {directory} are used again")
         return prepared
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as temporary:
-        unfinished = Path(temporary) / "prepared"
-        unfinished.mkdir()
-        _prepare_into(unfinished, Path(temporary), settings, log)
-        if directory.exists():
-            directory.rmdir()
-        shutil.move(str(unfinished), directory)
+    with (
+        tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as scratch,
+        new_directory(directory) as unfinished,
+    ):
+        _prepare_into(unfinished, Path(scratch), settings, log)
     log(f"prepared data written to {directory}")
     return PreparedData.open(directory)
 

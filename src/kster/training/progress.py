@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
 
 from kster.errors import KsterError
+from kster.files import try_lock
 
 
 class Progress:
@@ -34,15 +35,14 @@ class Progress:
 
     def _claim(self, directory: Path) -> None:
         """Two runs would overwrite each other's checkpoints: who holds the log has the directory."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        ours = True
+        with contextlib.suppress(OSError):  # not every file system has locks
+            ours = try_lock(self._file)
+        if not ours:
             self._file.close()
             raise KsterError(
                 f"{directory}: another training is writing there; wait for it, or choose another `output`"
-            ) from None
-        except OSError:
-            pass  # not every file system has locks
+            )
 
     def say(self, line: str) -> None:
         if not self.quiet:

@@ -11,14 +11,17 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
+from yaml.constructor import ConstructorError
+
 from kster.errors import SettingsError
-from kster.training.reading import Range, read_dataclass, read_yaml
 from kster.training.validation import require_sense
+from kster.typed_settings import Range, read_dataclass
 
 FRACTION = Range(0, 1, ends="[)")
 PRESETS: dict[str, dict[str, int]] = {
@@ -271,6 +274,29 @@ def expand(text: str, key: str) -> Path:
                 f"set it or pass another value with --set {key}=…"
             )
     return Path(os.path.expandvars(text)).expanduser()
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key stands once: PyYAML would let the last one win without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
+    except FileNotFoundError:
+        raise SettingsError(f"there is no configuration file {path}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> TrainSettings:

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.files import new_directory
 from kster.training.network import Layout, Weights
 from kster.training.settings import OptimisationSettings
 
@@ -118,18 +119,12 @@ class TrainingState:
 
 def save_checkpoint(state: TrainingState, directory: Path, facts: dict[str, Any], *, keep: int) -> Path:
     """Write `directory`/step-NNNNNNNN completely or not at all; only the newest `keep` stay."""
-    directory.mkdir(parents=True, exist_ok=True)
     final = directory / f"step-{state.step:08d}"
-    partial = directory / f".{final.name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    save_file(
-        {name: tensor.contiguous() for name, tensor in state.tensors().items()}, partial / "state.safetensors"
-    )
     content = {"step": state.step, "size": state.layout.size, **facts}
-    (partial / "state.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(final, ignore_errors=True)
-    partial.rename(final)
+    with new_directory(final, replace=True) as partial:
+        tensors = {name: tensor.contiguous() for name, tensor in state.tensors().items()}
+        save_file(tensors, partial / "state.safetensors")
+        (partial / "state.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     for old in checkpoints(directory)[:-keep]:
         shutil.rmtree(old)
     return final

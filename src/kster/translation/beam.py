@@ -2,7 +2,9 @@
 
 The rules are those of `transformers.generate` (2 × beam candidates a step, finished hypotheses only from
 the best `beam` of them, scores divided by length ** length_penalty, a sentence ends when its best open
-hypothesis can no longer enter its list), so that base translations agree with it token for token.
+hypothesis can no longer enter its list), so that base translations agree with it token for token. What a
+hypothesis can still reach is judged at its present length, as `generate` does by default; with a penalty of 1
+and more, which lets scores grow with length, at the greatest length (`early_stopping="never"`).
 Nothing is read back from a GPU inside the loop but one flag every few steps.
 """
 
@@ -31,6 +33,14 @@ class PerSentence(Protocol):
 
     def keep(self, sentences: Tensor) -> Predict:
         """The one for these sentences alone; sentences: (kept,) ascending."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A predictor that may want to know what the decoder looks at in the source."""
+
+    @property
+    def watches(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ def beam_search(
             if finished == len(beams.done):
                 break
             # Shrinking pays once a good share of the rows would decode for nothing.
-            if finished * 4 >= len(beams.done):
+            if finished * (8 if on_cpu else 4) >= len(beams.done):
                 collect(beams, beams.done, found, n_best, decoder.model.eos_id)
                 kept = (~beams.done).nonzero()[:, 0]
                 tokens, parents = _shrink(beams, kept, tokens, parents)
@@ -118,17 +128,19 @@ def extend(
     next step.
     """
     beam = beams.open_scores.shape[1]
+    watch = isinstance(predict, Watching) and predict.watches
     if terms is not None:
         predict = terms.predictor(predict, beams, step)
     # One candidate more than wanted, because padding is not a word.
-    candidates = decoder.predict(state, tokens, parents, predict, 2 * beam + 1)
+    candidates = decoder.predict(state, tokens, parents, predict, 2 * beam + 1, watch=watch)
     extra = len(decoder.model.layout.prefix) - 1  # a language token counts as generated, as in `generate`
     penalty = (step + 1 + extra) ** length_penalty
+    reachable = (beams.limit + extra) ** length_penalty if length_penalty >= 1.0 else penalty
     chosen = choose(beams, candidates, decoder.model.pad_id)
     if terms is None:
-        return _advance(beams, chosen, step, decoder.model.eos_id, penalty)
+        return _advance(beams, chosen, step, decoder.model.eos_id, penalty, reachable)
     chosen = terms.choose(beams, candidates, chosen, step)
-    parents, tokens = _advance(beams, chosen, step, decoder.model.eos_id, penalty)
+    parents, tokens = _advance(beams, chosen, step, decoder.model.eos_id, penalty, reachable)
     terms.follow(beams, step, penalty)
     return parents, tokens
 
@@ -169,10 +181,13 @@ def open_beams(sentences: int, beam: int, steps: int, limits: list[int], device:
     )
 
 
-def _advance(beams: Beams, chosen: Chosen, step: int, eos: int, penalty: float) -> tuple[Tensor, Tensor]:
+def _advance(
+    beams: Beams, chosen: Chosen, step: int, eos: int, penalty: float, reachable: float | Tensor
+) -> tuple[Tensor, Tensor]:
     """Extend every open hypothesis by one token; returns parent rows and the tokens read next, (s * b,).
 
-    penalty: what scores of this length are divided by.
+    penalty: what scores of this length are divided by; reachable: what open hypotheses' are to be divided by,
+    to know which they can reach, one for all sentences or (s,).
     """
     sentences, beam = beams.open_scores.shape
     at_limit = step + 1 >= beams.limit  # (s,)
@@ -183,7 +198,7 @@ def _advance(beams: Beams, chosen: Chosen, step: int, eos: int, penalty: float) 
     parents, tokens = chosen.parents.gather(1, kept), chosen.tokens.gather(1, kept)  # (s, b)
     beams.parents[:, step], beams.tokens[:, step] = parents, tokens
     # A list that has an empty place ends with −∞, which nothing is below.
-    hopeless = beams.open_scores[:, 0] / penalty <= beams.scores[:, -1]  # (s,)
+    hopeless = beams.open_scores[:, 0] / reachable <= beams.scores[:, -1]  # (s,)
     beams.done |= hopeless | at_limit
 
     first_row = torch.arange(0, sentences * beam, beam, device=tokens.device)[:, None]

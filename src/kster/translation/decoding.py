@@ -15,6 +15,7 @@ class Decoding:
     """n_best: how many translations of a text are wanted. explain: whether where they come from is, too.
 
     align: whether it is to be said which characters of a text became which of its translation.
+    confidence: whether how likely they and their words are right is.
     """
 
     beam: int = 4
@@ -22,6 +23,7 @@ class Decoding:
     n_best: int = 1
     explain: bool = False
     align: bool = False
+    confidence: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_best <= self.beam <= WIDEST_BEAM:

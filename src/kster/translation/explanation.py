@@ -10,19 +10,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import islice
+from math import inf
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from kster.memory import Neighbours, Provenance
+from kster.memory import Neighbours, Provenance, SearchableMemory
 from kster.memory.retriever import Searcher
 from kster.model import BaseModel
 from kster.model.forcing import ForcedSentence, force_tokens
 from kster.smoothing import Smoother, Smoothing
 from kster.smoothing.example_distribution import log_example_prob_of
 from kster.terms import Term
-from kster.translation.predictor import LookedUp, Searchable
+from kster.translation.predictor import LookedUp
 
 TOKENS_AT_ONCE = 2048  # searched together; 16 keys of each, d = 512, are 32 MiB, with a learned distance 400
 
@@ -52,7 +53,10 @@ class TokenExplanation:
     mixing_weight: float  # λ
     bandwidth: float | None  # σ; None where no memory was asked
     examples: tuple[Example, ...]
+    favourite_probability: float = 1.0  # of the token that the base model thought likeliest here
+    nearest: float | None = None  # the nearest example's distance over the state's length; None without one
     term: str | None = None  # the source of the term it was written for, as the term base has it
+    confidence: float | None = None  # that its word is right, where that was asked for
 
     @property
     def memory_share(self) -> float:
@@ -71,10 +75,13 @@ def explain(
     targets: list[list[int]],
     memory: LookedUp | None,
     smoother: Smoother | None,
+    *,
+    examples: bool = True,
 ) -> list[list[TokenExplanation]]:
     """Explain tokenised translations (targets end with eos), one list of tokens each.
 
-    memory: looked up for these sources, in their order.
+    memory: looked up for these sources, in their order. examples: whether to say which ones spoke, read from
+    the disk.
     """
     explained: list[list[TokenExplanation]] = []
     for group in grouped(force_tokens(model, sources, targets)):
@@ -84,7 +91,7 @@ def explain(
         else:
             searcher = _searcher_of(memory, group, first=len(explained))
             smoothed = smooth_forced(model, states, searcher, smoother)
-            tokens = _smoothed_tokens(model, states, memory.memory, *smoothed)
+            tokens = _smoothed_tokens(model, states, memory.memory if examples else None, *smoothed)
         waiting = iter(tokens)
         explained += [list(islice(waiting, len(sentence.tokens))) for sentence in group]
     return explained
@@ -142,7 +149,9 @@ def smooth_forced(
     neighbours = smoother.neighbours(memory, queries)
     hidden, normaliser = forced.hidden.to(device), forced.log_normaliser.to(device)
     at_values = model.output_log_probs(hidden, neighbours.values, normaliser)  # (n, k)
-    smoothing = smoother(queries, neighbours, at_values, forced.max_log_prob.to(device))
+    smoothing = smoother(
+        queries, neighbours, at_values, forced.max_log_prob.to(device), forced.focus.to(device)
+    )
     example = log_example_prob_of(gold, smoothing.log_weights, neighbours.values)  # (n,) log p_e(gold)
     log_probs = torch.logaddexp(
         smoothing.log_base_weight + forced.log_probs.to(device), smoothing.log_mixing_weight + example
@@ -151,20 +160,22 @@ def smooth_forced(
 
 
 def _base_tokens(model: BaseModel, forced: ForcedSentence) -> list[TokenExplanation]:
+    numbers = (forced.log_probs.exp().tolist(), forced.max_log_prob.exp().tolist())
     return [
-        TokenExplanation(model.token_text(token), p, p, 0.0, 0.0, None, ())
-        for token, p in zip(forced.tokens.tolist(), forced.log_probs.exp().tolist(), strict=True)
+        TokenExplanation(model.token_text(token), p, p, 0.0, 0.0, None, (), favourite)
+        for token, p, favourite in zip(forced.tokens.tolist(), *numbers, strict=True)
     ]
 
 
 def _smoothed_tokens(
     model: BaseModel,
     forced: ForcedSentence,
-    memory: Searchable,
+    memory: SearchableMemory | None,
     neighbours: Neighbours,
     smoothing: Smoothing,
     log_probs: Tensor,
 ) -> list[TokenExplanation]:
+    """memory: where examples are read; None to name none."""
     gold = forced.tokens.to(neighbours.values)
     example = log_example_prob_of(gold, smoothing.log_weights, neighbours.values)  # (n,)
     columns = (
@@ -176,12 +187,17 @@ def _smoothed_tokens(
     )
     texts = map(model.token_text, forced.tokens.tolist())
     numbers = (column.tolist() for column in columns)
-    rows = zip(texts, *numbers, _examples(model, memory, neighbours, smoothing), strict=True)
+    none: list[tuple[Example, ...]] = [()] * len(forced.tokens)
+    examples = none if memory is None else _examples(model, memory, neighbours, smoothing)
+    length = torch.linalg.vector_norm(forced.keys.float(), dim=-1).clamp_min(1e-6)  # (n,)
+    nearest = neighbours.distances.amin(dim=-1).cpu() / length
+    near = (None if distance == inf else distance for distance in nearest.tolist())
+    rows = zip(texts, *numbers, examples, forced.max_log_prob.exp().tolist(), near, strict=True)
     return [TokenExplanation(*row) for row in rows]
 
 
 def _examples(
-    model: BaseModel, memory: Searchable, neighbours: Neighbours, smoothing: Smoothing
+    model: BaseModel, memory: SearchableMemory, neighbours: Neighbours, smoothing: Smoothing
 ) -> list[tuple[Example, ...]]:
     """The examples of every row, nearest first."""
     found = neighbours.ids >= 0  # (n, k)

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kster.memory import Memory
+from kster.memory import Memory, Segment
+from kster.text.marks import marked_pair
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """How memories translate a text that they hold; false if none does.
+
+    marked: whether the keys of the newest example were made with marks for codes, so that it is asked for so.
+    Memories have examples of both kinds: those of older versions, and those whose codes marks cannot tell.
+    """
+
+    targets: tuple[str, ...] = ()
+    marked: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.targets)
 
 
 class KnownTexts:
@@ -12,12 +29,22 @@ class KnownTexts:
 
     def __init__(self, memories: Sequence[Memory]) -> None:
         self._memories = memories
-        self._known: dict[str, frozenset[str]] = {}
+        self._known: dict[str, Taught] = {}
 
-    def __call__(self, text: str) -> frozenset[str]:
-        """Empty if none of them does."""
+    def __call__(self, text: str) -> Taught:
         if text not in self._known:
-            self._known[text] = frozenset(
-                segment.target for memory in self._memories for segment in memory.find_text(source=text)
-            )
+            found = [(memory, own) for memory in self._memories for own in memory.find_text(source=text)]
+            targets = tuple(dict.fromkeys(segment.target for _, segment in found))
+            self._known[text] = Taught(targets, bool(found) and _is_marked(*found[-1]))
         return self._known[text]
+
+
+def _is_marked(memory: Memory, segment: Segment) -> bool:
+    pair = marked_pair(segment.source, segment.target)
+    if pair == (segment.source, segment.target):
+        return False
+    (tokens,) = memory.model.tokenise_target([pair[1]])
+    return memory.tokens_of(segment.id) in (
+        [],
+        list(tokens),
+    )  # one without keys gets such ones

@@ -11,11 +11,12 @@ from kster.text.marks import MARK, same_marks
 from kster.text.projection import Link
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, beam_search
+from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain, with_terms
 from kster.translation.links import links_of
 from kster.translation.open_memories import OpenMemory
-from kster.translation.predictor import LookedUp, SmoothedPredictor, base_predictor
+from kster.translation.predictor import LookedUp, SearchClock, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
 from kster.translation.term_constraints import written_terms
 from kster.translation.term_guide import Guided, TermGuide
@@ -31,8 +32,12 @@ def outputs_of(
     batch_sentences: int | None,
     progress: Callable[[int], None],
     terms: TermGuide | None = None,
+    on_search: Callable[[float], None] | None = None,
 ) -> list[Output]:
-    """Outputs in the pieces' order. progress: called with the number of pieces done; terms: to be kept."""
+    """Outputs in the pieces' order. progress: called with the number of pieces done; terms: to be kept.
+
+    on_search: on a CPU, called with the seconds that a batch's examples were searched for.
+    """
     model = decoder.model
     guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
     ids = model.tokenise_source([own.text for own in guided])
@@ -45,10 +50,11 @@ def outputs_of(
             sources = [ids[i] for i in batch]
             texts, own = [pieces[i] for i in batch], [guided[i] for i in batch]
             predict: Predict = base_predictor
-            looked_up = None
+            looked_up, clock = None, SearchClock()
             if memory is not None and smoother is not None:
-                looked_up = LookedUp.of(memory, smoother, texts, model.device)
-                predict = SmoothedPredictor(looked_up.searcher, smoother)
+                with clock.running():
+                    looked_up = LookedUp.of(memory, smoother, texts, model, sources)
+                predict = SmoothedPredictor(looked_up.searcher, smoother, clock)
             found = beam_search(
                 decoder,
                 sources,
@@ -59,6 +65,8 @@ def outputs_of(
                 n_best=beam,  # one of the others may have kept what the best has lost
                 terms=terms.search(own, beam, decoding.n_best) if terms else None,
             )
+            if on_search is not None and looked_up is not None and model.device.type == "cpu":
+                on_search(clock.seconds)
             made = _outputs(model, texts, own, sources, found, decoding, looked_up, smoother)
             outputs.update(zip(batch, made, strict=True))
             progress(len(outputs))
@@ -97,8 +105,15 @@ def _outputs(
     best = [[*own[0][1].tokens, model.eos_id] for own in kept]
     tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(found)
     links: list[tuple[Link, ...] | None] = [None] * len(found)
-    if decoding.explain:
-        explained = explain(model, sources, best, memory, smoother)
+    confidences: list[float | None] = [None] * len(found)
+    if decoding.explain or decoding.confidence:
+        explained = explain(model, sources, best, memory, smoother, examples=decoding.explain)
+        if decoding.confidence:
+            for i, own_tokens in enumerate(explained):
+                match = 0 if memory is None else memory.best_match(texts[i])
+                confidences[i], explained[i] = shipped_confidence().judge(
+                    own_tokens, texts[i], kept[i][0][0], match
+                )
         tokens = [
             tuple(with_terms(own, written_terms(one.requirements, target)))
             for own, one, target in zip(explained, guided, best, strict=True)
@@ -107,6 +122,6 @@ def _outputs(
         read = model.tokenise_source(texts)
         links = list(links_of(model, texts, read, [own[0][0] for own in kept], best))
     return [
-        Output(tuple((text, one.score) for text, one in own), explanation, link)
-        for own, explanation, link in zip(kept, tokens, links, strict=True)
+        Output(tuple((text, one.score) for text, one in own), explanation, link, confidence)
+        for own, explanation, link, confidence in zip(kept, tokens, links, confidences, strict=True)
     ]

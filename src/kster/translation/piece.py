@@ -10,6 +10,7 @@ from kster.text.marks import MOST_MARKS, MarkedText
 from kster.text.projection import BareText
 from kster.text.recognition import are_kept, recognise
 from kster.translation.explanation import TokenExplanation
+from kster.translation.known_texts import Taught
 from kster.translation.marked_tokens import without_marks
 from kster.translation.result import Output
 
@@ -17,28 +18,29 @@ from kster.translation.result import Output
 class CodedPiece:
     """request: what to translate to begin with; None if there is nothing but codes.
 
-    Known pieces go as they are, to come back as they were taught; others with marks for their codes.
+    Pieces go with marks for their codes; those that a memory knows whose keys were made without, as they are.
     hypotheses: translations with all the codes of the source and their scores, once there are any.
     """
 
-    def __init__(self, source: CodedText, taught: Callable[[str], Collection[str]]) -> None:
+    def __init__(self, source: CodedText, taught: Callable[[str], Taught]) -> None:
         """taught: how a string was taught that a memory holds as it is."""
         self._source = source
         self._find_taught = taught
-        self._taught: Collection[str] = ()
+        self._taught = Taught()
         self._marked: MarkedText | None = None
         self.hypotheses: list[tuple[CodedText, float]] = []
         self.tokens: Sequence[TokenExplanation] = ()
+        self.confidence: float | None = None
         self.repaired = False
         self.request: str | None = str(source)
         if not source.codes:
             return
+        self._taught = taught(str(source))
         if not any(map(str.isalnum, source.words)):
             self.request = None
-            self.hypotheses = [(source, 0.0)]
+            self.hypotheses = [(self._only_taught() or source, 0.0)]
             return
-        self._taught = taught(str(source))
-        if not self._taught:
+        if not self._taught or self._taught.marked:
             self._marked = MarkedText(source)
             self.request = self._marked.text if self._marked.marks <= MOST_MARKS else self.bare
 
@@ -46,6 +48,15 @@ class CodedPiece:
     def bare(self) -> str:
         """Without any codes: what to translate where they were lost."""
         return BareText(self._source).text
+
+    def _only_taught(self) -> CodedText | None:
+        """Codes alone, such as a message, as they were taught; None if they were not, or in several ways."""
+        if len(self._taught.targets) == 1 and self._all_written():
+            return recognise(self._taught.targets[0])
+        return None
+
+    def _all_written(self) -> bool:
+        return all(code.is_written for _, code in self._source.codes)
 
     def read(self, output: Output, n_best: int) -> None:
         """Take the translations of `request` that have kept all codes, if the first of them has."""
@@ -56,7 +67,7 @@ class CodedPiece:
             elif not self.hypotheses:
                 return
         marked = self._marked
-        self.tokens = output.tokens or ()
+        self.tokens, self.confidence = output.tokens or (), output.confidence
         if marked is not None:
             self.tokens = without_marks(self.tokens, marked.shown)
 
@@ -65,22 +76,47 @@ class CodedPiece:
         (text, score), *_ = output.hypotheses
         links = output.links
         assert links is not None
-        self.hypotheses = [(BareText(self._source).project(text, links), score)]
-        self.tokens = output.tokens or ()
+        placed = BareText(self._source).project(_without_new_codes(text, self.bare), links)
+        if not are_kept(str(self._source), str(placed)):  # side by side, two may read as another one
+            placed = _told_apart(placed)
+        self.hypotheses = [(placed, score)]
+        self.tokens, self.confidence = output.tokens or (), output.confidence
         self.repaired = True
 
     def _with_codes(self, translation: str) -> CodedText | None:
         if not self._source.codes:
-            return CodedText(_as_taught(translation, self._find_taught(str(self._source))))
+            return CodedText(_as_taught(translation, self._find_taught(str(self._source)).targets))
         if self._marked is not None:
             read = self._marked.read(translation)
             # A code may look like another one beside other characters.
             return read if read is not None and are_kept(str(self._source), str(read)) else None
-        translation = _as_taught(translation, self._taught)
+        translation = _as_taught(translation, self._taught.targets)
         found = recognise(translation)
-        if translation in self._taught and all(isinstance(code.data, str) for _, code in self._source.codes):
+        if translation in self._taught.targets and self._all_written():
             return found  # whoever taught it may have meant other codes
         return _same(self._source, found)
+
+
+def _without_new_codes(translation: str, source: str) -> str:
+    """A translation of a text without codes, with blanks for what a model made up that reads as one."""
+    known = [str(code) for _, code in recognise(source).codes]
+    return "".join(
+        str(token) if isinstance(token, str) or str(token) in known else " " * len(str(token))
+        for token in recognise(translation).tokens
+    )
+
+
+def _told_apart(text: CodedText) -> CodedText:
+    """With a space between standalone codes and whatever touches them."""
+    tokens: list[Token] = []
+    for token in text.tokens:
+        before = tokens[-1] if tokens else " "
+        is_alone = any(isinstance(one, Code) and one.kind == "alone" for one in (before, token))
+        touches = not (isinstance(before, str) and before[-1:].isspace())
+        if is_alone and touches and not (isinstance(token, str) and not token[:1].isalnum()):
+            tokens.append(" ")
+        tokens.append(token)
+    return CodedText.of(tokens)
 
 
 def _as_taught(translation: str, taught: Collection[str]) -> str:

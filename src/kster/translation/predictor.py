@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.memory import Neighbours, Provenance
+from kster.memory import SearchableMemory
 from kster.memory.index import Index
 from kster.memory.retriever import Retriever, RowsOf, Searcher
 from kster.model import BaseModel
+from kster.model.focus import source_words
 from kster.model.step import Candidates
 from kster.smoothing import Smoother
 from kster.smoothing.mixing import mix_candidates
@@ -24,35 +27,49 @@ WORTH_RECORDING = 1 << 29
 
 BLOCK = 128  # tokens of which only the best is compared at first
 
+LEAST_MATCH = 30  # per cent of a source; what has less in common with it says nothing
+
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
-class Searchable(Protocol):
-    """What translation asks of a memory; `Memory` and `MemoryGroup` are such."""
+@dataclass(slots=True)
+class SearchClock:
+    """How long some sentences' examples were searched for. On a GPU it sees only how searches are begun."""
 
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def entry_count(self) -> int: ...
-    def search(self, queries: Tensor, k: int) -> Neighbours: ...
-    def provenance(self, ids: Tensor) -> list[Provenance]: ...
-    def retriever(self, texts: Sequence[str], device: torch.device, *, similarity: bool) -> Searcher: ...
+    seconds: float = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        began = perf_counter()
+        yield
+        self.seconds += perf_counter() - began
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
     """A memory, and what searches it for some sentences."""
 
-    memory: Searchable
+    memory: SearchableMemory
     searcher: Searcher
 
     @classmethod
     def of(
-        cls, memory: Searchable, smoother: Smoother, texts: Sequence[str], device: torch.device
+        cls,
+        memory: SearchableMemory,
+        smoother: Smoother,
+        texts: Sequence[str],
+        model: BaseModel,
+        sources: Iterable[list[int]],
     ) -> LookedUp:
-        """texts: the sentences' sources."""
+        """texts: the sentences' sources; sources: as the model reads them."""
         similarity = smoother.settings.similarity
-        return cls(memory, memory.retriever(texts, device, similarity=similarity))
+        words = [source_words(model, ids).words for ids in sources] if similarity else None
+        return cls(memory, memory.retriever(texts, model.device, similarity=similarity, words=words))
+
+    def best_match(self, source: str) -> int:
+        """The percentage of the best fuzzy match; 0 for none worth the name."""
+        best = self.memory.matches(source, 1, least=LEAST_MATCH)
+        return best[0].percentage if best else 0
 
     def tokens_of(self, sentences: Sequence[int], lengths: Sequence[int]) -> Searcher:
         """With queries of these sentences one after the other; lengths: how many each has."""
@@ -74,7 +91,13 @@ def require_method(method: str) -> None:
         raise KsterError(f"method {method!r} is unknown; accepted: {', '.join(METHODS)}")
 
 
-def base_predictor(queries: Tensor, logits: Tensor, count: int, wanted: Tensor | None = None) -> Candidates:
+def base_predictor(
+    queries: Tensor,
+    logits: Tensor,
+    count: int,
+    wanted: Tensor | None = None,
+    focus: Tensor | None = None,
+) -> Candidates:
     """The `count` best by log p_m. queries: (rows, d), logits: (rows, V), wanted: (rows, w), had as well."""
     log_probs = torch.log_softmax(logits.float(), dim=-1)
     return with_wanted(best_tokens(log_probs, count), log_probs, wanted)
@@ -120,17 +143,29 @@ class SmoothedPredictor:
 
     memory: Searcher
     smoother: Smoother
+    clock: SearchClock = field(default_factory=SearchClock, compare=False)
+
+    @property
+    def watches(self) -> bool:
+        """Whether it wants to know which source words are looked at."""
+        return self.smoother.settings.similarity
 
     def __call__(
-        self, queries: Tensor, logits: Tensor, count: int, wanted: Tensor | None = None
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        wanted: Tensor | None = None,
+        focus: Tensor | None = None,
     ) -> Candidates:
         """The `count` best of the mixture are among the base model's `count` best and the neighbours' values:
         what is no neighbour's value keeps its rank among its like, and values only rise."""
         base = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
         best = best_tokens(base, count)
-        neighbours = self.smoother.neighbours(self.memory, queries)
+        with self.clock.running():
+            neighbours = self.smoother.neighbours(self.memory, queries)
         at_values = base.gather(-1, neighbours.values)  # (rows, k)
-        smoothing = self.smoother(queries, neighbours, at_values, best.log_probs[:, 0])
+        smoothing = self.smoother(queries, neighbours, at_values, best.log_probs[:, 0], focus)
         best = with_wanted(best, base, wanted)
         return Candidates(*mix_candidates(*best, at_values, neighbours.values, smoothing))
 
@@ -138,7 +173,7 @@ class SmoothedPredictor:
         """For the sentences that go on; sentences: (kept,) ascending."""
         if not isinstance(self.memory, Retriever):
             return self
-        return SmoothedPredictor(self.memory.keep(sentences), self.smoother)
+        return SmoothedPredictor(self.memory.keep(sentences), self.smoother, self.clock)
 
     def frozen(self, rows: int, device: torch.device) -> SmoothedPredictor | None:
         """With the memory's index as it is now. A search that takes long anyway is not worth recording: a
@@ -149,7 +184,7 @@ class SmoothedPredictor:
         return SmoothedPredictor(index, self.smoother)
 
 
-def require_same_model(model: BaseModel, memory: Searchable) -> None:
+def require_same_model(model: BaseModel, memory: SearchableMemory) -> None:
     if memory.fingerprint != model.fingerprint:
         raise KsterError(
             f"this memory was made with another model (fingerprint {memory.fingerprint[:12]}…, "

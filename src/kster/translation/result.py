@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from kster.text.codes import Token
 from kster.text.projection import Link
+from kster.translation.confidence import WordConfidence
 from kster.translation.explanation import TokenExplanation
 
 Chosen = TypeVar("Chosen")
@@ -21,7 +22,8 @@ class Translation:
     alternatives: the others of an n-best list, by that score; of a text in several pieces, the best ways to
     choose a hypothesis of each. tokens: its explanation, where asked for, piece after piece, each with its
     end of sentence. repaired: whether placeholders or tags were lost and put back where the lost ones should
-    be: somebody should look. content: texts and codes, for documents.
+    be: somebody should look. content: texts and codes, for documents. confidence, words: where asked for, how
+    likely it is right, between 0 and 1 (of several pieces the mean, by their lengths), and so for each word.
     """
 
     source: str
@@ -31,6 +33,8 @@ class Translation:
     tokens: tuple[TokenExplanation, ...] | None = None
     repaired: bool = False
     content: tuple[Token, ...] = field(default=(), repr=False)
+    confidence: float | None = None
+    words: tuple[WordConfidence, ...] | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -42,6 +46,10 @@ class Translation:
             data["alternatives"] = list(self.alternatives)
         if self.repaired:
             data["repaired"] = True
+        if self.confidence is not None:
+            data["confidence"] = self.confidence
+        if self.words is not None:
+            data["words"] = [asdict(word) for word in self.words]
         if self.tokens is not None:
             data["tokens"] = [token.to_json() for token in self.tokens]
         return data
@@ -51,12 +59,14 @@ class Translation:
 class Output:
     """What became of one piece: its hypotheses, each with its score, the best first.
 
-    Those that have the same marks as the piece come before those that do not. tokens, links: of the first.
+    Those that have the same marks as the piece come before those that do not. tokens, links, confidence: of
+    the first.
     """
 
     hypotheses: tuple[tuple[str, float], ...]
     tokens: tuple[TokenExplanation, ...] | None = None
     links: tuple[Link, ...] | None = None
+    confidence: float | None = None
 
 
 def best_choices(

@@ -10,14 +10,17 @@ that a program can run it at once (`run`), and a server can join the sentences o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from kster.text.codes import Code, CodedText, Token
 from kster.text.messages import Message, numbers_as_codes, with_messages
 from kster.text.recognition import with_codes
+from kster.translation.confidence import word_confidences
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation
+from kster.translation.known_texts import Taught
 from kster.translation.piece import CodedPiece
 from kster.translation.result import Output, Translation, best_choices
 from kster.translation.splitting import Piece, glue_for, split_text
@@ -47,7 +50,7 @@ class Cutting:
     """
 
     fits: Callable[[str], bool]
-    taught: Callable[[str], Collection[str]]
+    taught: Callable[[str], Taught]
     sentences: bool
     codes: bool = True
 
@@ -96,7 +99,9 @@ class _Plan:
 
     def __init__(self, text: Text, cutting: Cutting, numbers: bool = False) -> None:
         """numbers: whether `#` stands for a number, as in a branch of a message that counts."""
-        self._text = _read(text, numbers) if cutting.codes or isinstance(text, CodedText) else CodedText(text)
+        self._text = (
+            read_text(text, numbers) if cutting.codes or isinstance(text, CodedText) else CodedText(text)
+        )
         self._source = str(self._text)
         self._cut(cutting)
         self._branches: dict[int, list[_Plan]] = {
@@ -146,9 +151,10 @@ class _Plan:
         }
         content = _with_branches(self._joined(best), inner)
         tokens: list[TokenExplanation] = [token for piece in translated for token in piece.tokens]
+        text = "".join(map(str, content))
         return Translation(
             source=self._source,
-            text="".join(map(str, content)),
+            text=text,
             score=sum(piece.hypotheses[0][1] for piece in translated) / len(translated)
             if translated
             else 0.0,
@@ -158,6 +164,8 @@ class _Plan:
             tokens=tuple(tokens) if decoding.explain else None,
             repaired=any(piece.repaired for piece in pieces),
             content=tuple(content),
+            confidence=_confidence(translated) if decoding.confidence else None,
+            words=tuple(word_confidences(tokens, text)) if decoding.confidence else None,
         )
 
     def _joined(self, chosen: Sequence[CodedText]) -> list[Token]:
@@ -171,7 +179,8 @@ class _Plan:
         return [*joined, *self._glue[-1].tokens]
 
 
-def _read(text: Text, numbers: bool) -> CodedText:
+def read_text(text: Text, numbers: bool = False) -> CodedText:
+    """A text with its codes and messages. numbers: whether `#` stands for a number."""
     tokens: list[Token] = []
     for token in text.tokens if isinstance(text, CodedText) else [text]:
         if not isinstance(token, str):
@@ -180,6 +189,13 @@ def _read(text: Text, numbers: bool) -> CodedText:
         for part in with_messages(without_surrogates(token)):
             tokens += numbers_as_codes(part) if numbers and isinstance(part, str) else [part]
     return with_codes(tokens)
+
+
+def _confidence(pieces: Sequence[CodedPiece]) -> float:
+    """The mean, by the lengths of the sources; of nothing but codes, which stay as they are, 1."""
+    weights = [len(piece.request or "") for piece in pieces]
+    known = [piece.confidence or 0.0 for piece in pieces]
+    return sum(map(mul, weights, known)) / sum(weights) if any(weights) else 1.0
 
 
 def _with_branches(tokens: Sequence[Token], translated: dict[int, list[str]]) -> list[Token]:

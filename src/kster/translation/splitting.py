@@ -8,7 +8,7 @@ a sentence might end, else between words, else anywhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -62,14 +62,6 @@ def split_text(
     if len(pieces) > 1 and is_whole(0, len(text)):
         return [Piece("", text)], ""
     return pieces, glue
-
-
-def join_pieces(pieces: Sequence[Piece], translations: Sequence[str], tail: str) -> str:
-    joined = before = ""
-    for piece, translation in zip(pieces, translations, strict=True):
-        joined += glue_for(piece, before, joined, translation) + translation
-        before = piece.text
-    return joined + tail
 
 
 def glue_for(piece: Piece, before: str, joined: str, translation: str) -> str:

@@ -114,8 +114,14 @@ class TermSearch:
         padded = [row + [self._pad] * (width - len(row)) for row in rows]
         wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)  # (s * b, w)
 
-        def with_forms(queries: Tensor, logits: Tensor, count: int, _: Tensor | None = None) -> Candidates:
-            return predict(queries, logits, count + MORE_CANDIDATES, wanted)
+        def with_forms(
+            queries: Tensor,
+            logits: Tensor,
+            count: int,
+            _: Tensor | None = None,
+            focus: Tensor | None = None,
+        ) -> Candidates:
+            return predict(queries, logits, count + MORE_CANDIDATES, wanted, focus)
 
         return with_forms
 

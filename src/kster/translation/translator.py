@@ -56,6 +56,7 @@ class TranslateOptions(TypedDict, total=False):
     length_penalty: float
     n_best: int
     explain: bool
+    confidence: bool
     split_sentences: bool | None
     batch_sentences: int | None
     progress: Callable[[int], None] | None
@@ -159,6 +160,7 @@ class Translator:
         length_penalty: float = 0.6,
         n_best: int = 1,
         explain: bool = False,
+        confidence: bool = False,
         split_sentences: bool | None = None,
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
@@ -178,6 +180,7 @@ class Translator:
             beam, length_penalty: of the search.
             n_best: how many translations of each; all but the best are `Translation.alternatives`.
             explain: whether `Translation.tokens` is to say where every word comes from.
+            confidence: whether `Translation.confidence` and `.words` are to say how likely it is right.
             split_sentences: whether the sentences of a line are translated one by one; by default as the
                 translator was made.
             batch_sentences: how many are translated at once.
@@ -190,7 +193,7 @@ class Translator:
             KsterError: for options that make no sense, and for a memory of another model.
         """
         wanted_texts: Sequence[Text] = [texts] if isinstance(texts, str | CodedText) else texts
-        decoding = Decoding(beam, length_penalty, n_best, explain)
+        decoding = Decoding(beam, length_penalty, n_best, explain, confidence=confidence)
         guide = None if terms is None else TermGuide.of(terms, self.model)
         done = 0
 
@@ -298,11 +301,20 @@ class Translator:
             forced = self.model.force_decode(pairs)
             looked_up = None
             if chosen is not None and smoother is not None:
-                looked_up = LookedUp.of(chosen, smoother, sources, self.model.device)
+                read = self.model.tokenise_source(list(sources))
+                looked_up = LookedUp.of(chosen, smoother, sources, self.model, read)
             return list(score_forced(self.model, forced, looked_up, smoother))
 
     def resolve(self, method: Method, memory: NamedMemory | None = None) -> ResolvedSmoother | None:
-        """The smoother a method would use, and where it comes from; None for "base" and without a memory."""
+        """The smoother a method would use, and where it comes from.
+
+        Args:
+            method: "base", "knn" or "kster".
+            memory: By default the translator's own.
+
+        Returns:
+            The smoother; None for "base", and without a memory.
+        """
         with opened(memory or self.memory, self.model) as given:
             if method == "base" or given is None:
                 return None
@@ -328,7 +340,9 @@ class Translator:
             return None
         if memory is None:
             raise KsterError(f"method {method!r} needs a memory; without one only 'base' is possible")
-        return memory if memory.entry_count else None
+        for member in members(memory):
+            member.use_model(self.model)
+        return None if memory.is_empty else memory
 
     # Pieces ------------------------------------------------------------------------------------------
 
@@ -351,8 +365,12 @@ class Translator:
         smoother: Smoother | None = None,
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
+        on_search: Callable[[float], None] | None = None,
     ) -> list[Output]:
-        """What the model makes of pieces that fit, batched by length; outputs in the pieces' order."""
+        """What the model makes of pieces that fit, batched by length; outputs in the pieces' order.
+
+        on_search: on a CPU, called with the seconds that a batch's examples were searched for.
+        """
         if batch_sentences is not None and batch_sentences < 1:
             raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
         with opened(memory, self.model) as given:
@@ -366,6 +384,7 @@ class Translator:
                 batch_sentences,
                 progress or (lambda _: None),
                 terms if terms is not None else self.terms,
+                on_search,
             )
 
     def longest_translation(self, source_tokens: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,6 +32,23 @@ def words_of(tokens: Sequence[str], end_token: str) -> list[Word]:
         text = "⏎" if own[0] == end_token else _text(own)
         words.append(Word(text, first > 0 and own[0].startswith(SPACE), first, last))
     return words
+
+
+def placed_words(
+    tokens: Sequence[str], text: str, end_token: str
+) -> Iterator[tuple[Word, int | None, int | None]]:
+    """The words that are in a text made of these tokens, each with where it stands there: begin and end, None
+    where the tokenizer's text differs."""
+    cursor = 0
+    for word in words_of(tokens, end_token):
+        if not word.text or tokens[word.first] == end_token:
+            continue
+        start = text.find(word.text, cursor)
+        if start < 0:
+            yield word, None, None
+        else:
+            cursor = start + len(word.text)
+            yield word, start, cursor
 
 
 def _begins_word(tokens: Sequence[str], i: int, end_token: str) -> bool:

@@ -53,6 +53,9 @@ class BlockIndex(Index):
         self._take(snapshot, first_row=start)
 
     def advance(self, snapshot: Snapshot) -> BlockIndex:
+        known = slice(self.start, self.snapshot.rows)
+        if (snapshot.live[known] & ~self.snapshot.live[known]).any():  # older segments count again
+            return BlockIndex(snapshot, self.device, self.start, self._keys.dtype)
         newer = object.__new__(BlockIndex)
         newer.device, newer.start, newer.size = self.device, self.start, self.size
         newer._keys, newer._values, newer._ids = self._keys, self._values, self._ids
@@ -135,7 +138,7 @@ class BlockIndex(Index):
         """places: (n, c) in this index, -1 where there is none."""
         found = places.clamp(min=0)
         ids = self._ids[found].masked_fill(places < 0, -1)
-        return rank(queries, ids, self._keys[found], self._values[found], k)
+        return rank(queries, ids, self._keys, found, self._values[found], k)
 
     def _settle_ties(self, queries: Tensor, scores: Tensor, last: Tensor, answer: Neighbours) -> None:
         """Search once more where the candidates may not have been all that could be among the k nearest.
@@ -161,6 +164,9 @@ class BlockIndex(Index):
     def _take(self, snapshot: Snapshot, first_row: int) -> None:
         """Load what is live of the snapshot from `first_row` on, and forget what it has removed."""
         added = first_row + np.flatnonzero(snapshot.live[first_row:])  # rows
+        ids = snapshot.spans.entries_of_rows(added)
+        by_id = np.argsort(ids, kind="stable")  # keys may be made in any order
+        added, ids = added[by_id], ids[by_id]
         old, new = self.size, self.size + len(added)
         blocks = -(-new // BLOCK)
         self._reserve(blocks * BLOCK)
@@ -173,7 +179,7 @@ class BlockIndex(Index):
             self._keys[first:last] = part
             norms[first:last] = part.square().sum(1)
         self._values[old:new] = torch.from_numpy(snapshot.entries.values_of(added)).to(self.device)
-        self._ids[old:new] = torch.from_numpy(snapshot.spans.entries_of_rows(added)).to(self.device)
+        self._ids[old:new] = torch.from_numpy(ids).to(self.device)
         self._rows = np.concatenate([self._rows, added])
         if snapshot.live_count < snapshot.rows:
             removed = torch.from_numpy(~snapshot.live[self._rows]).to(self.device)

@@ -119,9 +119,10 @@ class IvfIndex(Index):
         """rows: (n, c), -1 where there is none."""
         found = rows.clip(min=0)
         ids = np.where(rows < 0, -1, self.snapshot.spans.entries_of_rows(found))
-        keys = self.snapshot.entries.gather(rows.reshape(-1)).reshape(*rows.shape, -1)  # (n, c, d)
+        keys = torch.from_numpy(self.snapshot.entries.gather(rows.reshape(-1)))  # (n · c, d)
         values = self.snapshot.entries.values_of(found)
-        return rank(queries, torch.from_numpy(ids), torch.from_numpy(keys), torch.from_numpy(values), k)
+        own = torch.arange(rows.size).view(rows.shape)
+        return rank(queries, torch.from_numpy(ids), keys, own, torch.from_numpy(values), k)
 
     def _candidates(
         self, all_lists: Lists, queries: npt.NDArray[np.float32], k: int

@@ -90,8 +90,8 @@ class SourceIndex:
     def _merged(parts: list[Part], snapshot: Snapshot) -> Part:
         if len(parts) == 1:
             return parts[0]
-        live = np.append(snapshot.live_segments, False)  # line -1
-        postings = Postings.merged([part.postings for part in parts], [live[part.lines] for part in parts])
+        kept = np.append(~snapshot.removed_segments, False)  # line -1; others may become live again
+        postings = Postings.merged([part.postings for part in parts], [kept[part.lines] for part in parts])
         return Part(postings, lines_of(postings, snapshot))
 
     # The file ------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class SourceIndex:
         lines = lines_of(postings, snapshot)
         covered = np.zeros(len(snapshot.spans) + 1, np.bool_)
         covered[lines] = True
-        due = snapshot.live_segments & (snapshot.spans.segment_ids <= postings.segment_ids[-1])
+        due = ~snapshot.removed_segments & (snapshot.spans.segment_ids <= postings.segment_ids[-1])
         if (due & ~covered[:-1]).any():
             return []
         self._saved = len(postings)

@@ -22,11 +22,18 @@ class Match:
     """A segment whose source resembles a text."""
 
     segment: Segment
-    percentage: int  # 100 when the two are equal, case and white space aside; else at most 99
+    percentage: int  # 100: equal but for case and white space; 101: in the same context, too
     memory: str = ""  # the memory's directory, which tells members of a group apart
 
     def changes(self, text: str) -> list[Change]:
-        """How the segment's source becomes this text, part by part; case does not count."""
+        """How the segment's source becomes another text; case does not count.
+
+        Args:
+            text: The other text.
+
+        Returns:
+            Its parts in order, each the same, removed or added.
+        """
         old, new = _PARTS.findall(self.segment.source), _PARTS.findall(text)
         folded_old, folded_new = ([part.casefold() for part in side] for side in (old, new))
         compared = SequenceMatcher(None, folded_old, folded_new, autojunk=False)
@@ -43,14 +50,20 @@ class Match:
 
 
 def best_matches(
-    source: str, candidates: Iterable[Segment], n: int, least: int, memory: str = ""
+    source: str,
+    candidates: Iterable[Segment],
+    n: int,
+    least: int,
+    memory: str = "",
+    context: str | None = None,
 ) -> list[Match]:
     """The n best with at least this percentage, best first, of equally good ones the newest first."""
     whole, tokens = folded(source), tokens_of(source)
     found = []
     for segment in candidates:
         if folded(segment.source) == whole:
-            found.append(Match(segment, 100, memory))
+            fits = context is not None and segment.context == context
+            found.append(Match(segment, 101 if fits else 100, memory))
             continue
         others = tokens_of(segment.source)
         if 100 * min(len(tokens), len(others)) < least * max(len(tokens), len(others)):

@@ -24,6 +24,7 @@ class Postings:
     segment_ids: Ints  # (n,) growing
     pair_hashes: Ints  # (n,) of the segments, by which an index is known to be of these texts
     lengths: npt.NDArray[np.int32]  # (n,) different terms of each source
+    signatures: npt.NDArray[np.uint64]  # (n,) equal for sources with the same terms
     terms: npt.NDArray[np.uint64]  # (t,) growing
     starts: Ints  # (t + 1,) where the sources of each term begin in `documents`
     documents: npt.NDArray[np.int32]  # (p,) places of sources, growing within a term
@@ -48,7 +49,9 @@ class Postings:
         places[order] = np.arange(len(order))
         lengths = _array(counts)
         of_each = np.repeat(np.arange(len(ids)), lengths)  # (p,) the source of every number
-        columns = _array(ids), _array(hashes), lengths.astype(np.int32)
+        firsts = np.cumsum(lengths) - lengths  # every source has a term
+        signed = np.bitwise_xor.reduceat(terms[_array(numbers)], firsts) if len(ids) else terms[:0]
+        columns = _array(ids), _array(hashes), lengths.astype(np.int32), signed
         return cls._sorted(columns, terms[order], places[_array(numbers)], of_each)
 
     @classmethod
@@ -67,18 +70,19 @@ class Postings:
             np.concatenate([part.segment_ids[stays] for part, stays in zip(parts, kept, strict=True)]),
             np.concatenate([part.pair_hashes[stays] for part, stays in zip(parts, kept, strict=True)]),
             np.concatenate([part.lengths[stays] for part, stays in zip(parts, kept, strict=True)]),
+            np.concatenate([part.signatures[stays] for part, stays in zip(parts, kept, strict=True)]),
         )
         return cls._sorted(columns, terms, np.concatenate(places), np.concatenate(of_each))
 
     @classmethod
     def _sorted(
         cls,
-        columns: tuple[Ints, Ints, npt.NDArray[np.int32]],
+        columns: tuple[Ints, Ints, npt.NDArray[np.int32], npt.NDArray[np.uint64]],
         terms: npt.NDArray[np.uint64],
         places: Ints,
         of_each: Ints,
     ) -> Postings:
-        """columns: the first three of a `Postings`; places, of_each: (p,) each occurrence's term, as a place
+        """columns: the first four of a `Postings`; places, of_each: (p,) each occurrence's term, as a place
         in `terms`, and its source."""
         order = np.sort(places.astype(np.int64) << 32 | of_each)  # one sort of integers is the fastest way
         counts = np.bincount(order >> 32, minlength=len(terms))
@@ -117,7 +121,8 @@ class Postings:
 
     def _fits_together(self) -> bool:
         n, t, p = len(self.segment_ids), len(self.terms), len(self.documents)
-        same = len(self.pair_hashes) == len(self.lengths) == n and len(self.starts) == t + 1
+        columns = (self.pair_hashes, self.lengths, self.signatures)
+        same = all(len(column) == n for column in columns) and len(self.starts) == t + 1
         return same and self.starts[0] == 0 and self.starts[-1] == p
 
 

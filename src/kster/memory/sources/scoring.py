@@ -19,10 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.memory.sources.postings import Ints, Postings
-from kster.memory.sources.words import term_number, terms_of
+from kster.memory.sources.words import forms_of, term_number, terms_of
 
 K1, B = 1.2, 0.75  # the usual ones
+FEW = 2_000  # sources that are looked for in a list one by one; more would take longer than to mark all of it
 WALKED = 1 << 15  # occurrences of a text's rarest terms that are walked through to find sources
+
+UP_TO_DATE = np.int64((1 << 63) - 1)  # all bits of a mask of words but its sign
+RARE = 5  # sources that have a word which is rare
 
 Floats = npt.NDArray[np.float32]
 
@@ -52,6 +56,10 @@ class Part:
         """(c,) whether each of these sources has the term at this place."""
         having = self.postings.having(place)
         if len(having) < len(self.postings) // 32:  # a bitmap would be longer
+            if len(sources) > FEW:
+                flags = np.zeros(len(self.postings), np.bool_)
+                flags[having] = True
+                return flags[sources]
             nearest = np.minimum(np.searchsorted(having, sources.astype(np.int32)), len(having) - 1)
             return having[nearest] == sources
         bitmap = self._bitmaps.get(place)
@@ -63,11 +71,29 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Frequencies:
+    """How common a text's terms are; those of several collections add up to those of all as one."""
+
+    sources: int
+    terms: int  # of all sources together
+    having: npt.NDArray[np.float64]  # (q,) how many sources have each of the text's terms
+
+    def __add__(self, other: Frequencies) -> Frequencies:
+        return Frequencies(self.sources + other.sources, self.terms + other.terms, self.having + other.having)
+
+    @property
+    def average(self) -> float:
+        """Terms of a source."""
+        return max(1.0, self.terms / max(1, self.sources))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """A text as a collection of sources sees it; terms from the rarest on."""
 
     places: tuple[Ints, ...]  # for each part (q,) the terms' places there
     weights: Floats  # (q,) idf
+    average: float  # terms of a source
     own_score: float  # BM25 of the text with itself
 
 
@@ -79,27 +105,35 @@ class Collection:
         self.parts = tuple(parts)
         self._live = np.append(live, False)  # line -1
         self._count = sum(len(part.postings) for part in parts)
-        total = sum(int(part.postings.lengths.sum()) for part in parts)
-        self._average = max(1.0, total / max(1, self._count))
+        self._terms = sum(int(part.postings.lengths.sum()) for part in parts)
 
-    def query(self, text: str) -> Query:
-        terms = np.unique(np.array([term_number(term) for term in terms_of(text)], np.uint64))
-        places = [part.postings.places_of(terms) for part in self.parts]
+    def frequencies(self, text: str) -> Frequencies:
+        terms = _terms(text)
+        return self._frequencies([part.postings.places_of(terms) for part in self.parts], terms)
+
+    def _frequencies(self, places: Sequence[Ints], terms: npt.NDArray[np.uint64]) -> Frequencies:
         counts = sum(
             (part.postings.counts(p) for part, p in zip(self.parts, places, strict=True)),
             np.zeros(len(terms)),
         )
-        weights = np.log1p((self._count - counts + 0.5) / (counts + 0.5)).astype(np.float32)  # (q,)
-        order = np.argsort(-weights, kind="stable")
-        own = float(weights.sum() * self._factor(np.array([len(terms)]))[0])
-        return Query(tuple(p[order] for p in places), weights[order], own)
+        return Frequencies(self._count, self._terms, np.asarray(counts, np.float64))
 
-    def similar(self, text: str, m: int) -> Similar:
-        """The m best, or as many as share a term with the text."""
-        query = self.query(text)
+    def query(self, text: str, frequencies: Frequencies | None = None) -> Query:
+        """frequencies: of a larger collection that this one is a part of; by default its own."""
+        terms = _terms(text)
+        places = [part.postings.places_of(terms) for part in self.parts]
+        known = frequencies or self._frequencies(places, terms)
+        weights = np.log1p((known.sources - known.having + 0.5) / (known.having + 0.5))  # (q,)
+        weights = weights.astype(np.float32)
+        order = np.argsort(-weights, kind="stable")
+        own = float(weights.sum() * _factor(np.array([len(terms)]), known.average)[0])
+        return Query(tuple(p[order] for p in places), weights[order], known.average, own)
+
+    def similar(self, text: str, m: int, frequencies: Frequencies | None = None) -> Similar:
+        """The m best, or as many as share a term with the text; frequencies: see `query`."""
+        query = self.query(text, frequencies)
         found = [
-            self._best(part, places, query.weights, m)
-            for part, places in zip(self.parts, query.places, strict=True)
+            self._best(part, places, query, m) for part, places in zip(self.parts, query.places, strict=True)
         ]
         ids = np.concatenate(
             [
@@ -111,9 +145,42 @@ class Collection:
         order = np.lexsort((-ids, -scores))[:m]
         return Similar(ids[order], scores[order], self._relative(scores[order], query))
 
-    def relative_scores(self, text: str) -> Floats:
-        """(s,) BM25 of every line's source divided by that of the text with itself, at most 1; removed: 0."""
-        query = self.query(text)
+    def having_words(self, words: Sequence[str], segment_ids: Ints) -> Ints:
+        """(m,) bit i of each number says whether the i-th word, or a form of it, is in a segment's source,
+        and the sign that no later segment has the same source.
+
+        words: of a sentence, 63 at most. segment_ids: (m,) growing. What is no word, by itself or because the
+        script does not separate any, is in every source, and every word in one that is not known here.
+        """
+        numbers = [
+            [np.array([term_number(form) for form in forms], np.uint64) for forms in forms_of(word)]
+            for word in words
+        ]
+        found = np.full(len(segment_ids), -1, np.int64)
+        signatures = segment_ids.astype(np.uint64)
+        for part in self.parts:
+            known = part.postings.segment_ids
+            sources = np.minimum(np.searchsorted(known, segment_ids), max(0, len(known) - 1))
+            here = np.flatnonzero(known[sources] == segment_ids) if len(known) else sources[:0]
+            masks = np.full(len(here), -1, np.int64)
+            for i, terms in enumerate(numbers):
+                for forms in terms:
+                    has = np.zeros(len(here), np.bool_)
+                    for place in _known(part.postings.places_of(forms)).tolist():
+                        has |= part.has(place, sources[here])
+                    masks &= np.where(has, np.int64(-1), ~(np.int64(1) << i))
+            found[here], signatures[here] = masks, part.postings.signatures[sources[here]]
+        _, newest = np.unique(signatures[::-1], return_index=True)
+        older = np.ones(len(found), np.bool_)
+        older[len(found) - 1 - newest] = False
+        return np.where(older, found & UP_TO_DATE, found)
+
+    def relative_scores(self, text: str, frequencies: Frequencies | None = None) -> Floats:
+        """(s,) BM25 of every line's source divided by that of the text with itself, at most 1; removed: 0.
+
+        frequencies: see `query`.
+        """
+        query = self.query(text, frequencies)
         scores = np.zeros(len(self._live), np.float32)
         for part, places in zip(self.parts, query.places, strict=True):
             sums = np.zeros(len(part.postings), np.float32)
@@ -121,27 +188,26 @@ class Collection:
                 if place >= 0:
                     sums[part.postings.having(place)] += weight
             touched = np.flatnonzero(sums)
-            scores[part.lines[touched]] = sums[touched] * self._factor(part.postings.lengths[touched])
+            scores[part.lines[touched]] = sums[touched] * _factor(
+                part.postings.lengths[touched], query.average
+            )
         return self._relative(scores * self._live, query)[:-1]
 
     def _relative(self, scores: Floats, query: Query) -> Floats:
         return np.minimum(scores / np.float32(query.own_score), np.float32(1.0))
 
-    def _factor(self, lengths: npt.NDArray[np.integer]) -> Floats:
-        """(n,) what a source of this many terms gets for each of them."""
-        return ((K1 + 1) / (1 + K1 * (1 - B + B * lengths / self._average))).astype(np.float32)
-
-    def _best(self, part: Part, places: Ints, weights: Floats, m: int) -> tuple[Ints, Floats]:
+    def _best(self, part: Part, places: Ints, query: Query, m: int) -> tuple[Ints, Floats]:
         """The m best sources of a part, in any order, and their scores. places: (q,), rarest terms first."""
         known = places >= 0
-        places, weights = places[known], weights[known]
+        places, weights = places[known], query.weights[known]
         counts = part.postings.counts(places)
         walked = np.concatenate([[0], np.cumsum(counts)])  # before each term
         done = int(np.count_nonzero((walked[1:] <= WALKED) | (walked[:-1] < 2 * m)))
         sources, sums = _sums([part.postings.having(place) for place in places[:done].tolist()], weights)
         there = self._live[part.lines[sources]]
         sources, sums = sources[there], sums[there]
-        factors, rest = self._factor(part.postings.lengths[sources]), float(weights[done:].sum())
+        factors = _factor(part.postings.lengths[sources], query.average)
+        rest = float(weights[done:].sum())
         for place, weight in zip(places[done:].tolist(), weights[done:], strict=True):
             hopeful = (sums + rest) * factors >= _nth_largest(sums * factors, m)
             sources, factors, sums = sources[hopeful], factors[hopeful], sums[hopeful]
@@ -154,6 +220,29 @@ class Collection:
             [equal[max(0, len(better) + len(equal) - m) :], better]
         )  # the newest of equal ones
         return sources[chosen], scores[chosen]
+
+
+def _terms(text: str) -> npt.NDArray[np.uint64]:
+    """(q,) the numbers of a text's terms, each once."""
+    return np.unique(np.array([term_number(term) for term in terms_of(text)], np.uint64))
+
+
+def _factor(lengths: npt.NDArray[np.integer], average: float) -> Floats:
+    """(n,) what a source of this many terms gets for each of them."""
+    return ((K1 + 1) / (1 + K1 * (1 - B + B * lengths / average))).astype(np.float32)
+
+
+def rare_words(having: Ints) -> int:
+    """Bit i says that the i-th word of a sentence is in few sources, but in some; the last bit is no word's.
+
+    having: (m,), from `Collection.having_words`, of all sources there are, or of those that are most similar.
+    """
+    counts = [int(np.count_nonzero(having >> i & 1)) for i in range(62)]
+    return sum(1 << i for i, count in enumerate(counts) if 0 < count <= RARE)
+
+
+def _known(places: Ints) -> Ints:
+    return places[places >= 0]
 
 
 def _nth_largest(numbers: Floats, n: int) -> float:

@@ -7,6 +7,9 @@ import unicodedata
 from functools import cache, lru_cache
 from hashlib import blake2b
 
+ENDINGS = ("s", "es", "d", "ed", "ing", "e", "en", "n", "er", "em", "ern")
+LEAST_STEM = 4  # letters
+
 # Scripts that write words without spaces: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff"
@@ -30,6 +33,26 @@ def terms_of(text: str) -> list[str]:
         else:
             terms.append(word)
     return terms or [text]
+
+
+def forms_of(word: str) -> list[list[str]]:
+    """The terms of what stands between two spaces, each with others that may be forms of it; none where that
+    is no word.
+
+    Forms are told by endings of European languages. A few are none ("even", "evening"), which does no harm.
+    """
+    if not any(map(str.isalnum, word)) or _unspaced().search(word):
+        return []
+    return [_forms(term) for term in terms_of(word)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _forms(term: str) -> list[str]:
+    if not term.isalpha() or len(term) < LEAST_STEM:
+        return [term]
+    stems = {term} | {term.removesuffix(ending) for ending in ENDINGS}
+    stems = {stem for stem in stems if len(stem) >= LEAST_STEM}
+    return [term, *sorted(stems.union(stem + ending for stem in stems for ending in ENDINGS) - {term})]
 
 
 def tokens_of(text: str) -> list[str]:

@@ -43,7 +43,7 @@ def database_has_moved(store: Store, epoch: int) -> bool:
 def _order(spans: Spans, rows: int) -> Iterator[str]:
     """Every row must belong to exactly one segment."""
     expected = 0
-    columns = (spans.segment_ids, spans.first_rows, spans.counts)
+    columns = (column[spans.lines_by_row] for column in (spans.segment_ids, spans.first_rows, spans.counts))
     for segment, first, count in zip(*(column.tolist() for column in columns), strict=True):
         if first != expected:
             yield f"segment {segment}: starts at row {first}, not {expected}"

@@ -6,51 +6,20 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 
 from kster.errors import DamagedMemory
 from kster.memory.segment import Segment, pair_hash, target_group
-from kster.memory.store.spans import Spans
+from kster.memory.store.migrations import BEGINNING, FORMAT, MIGRATIONS
+from kster.memory.store.spans import NO_KEYS_POSSIBLE, NO_KEYS_YET, Spans
 
 FILE = "memory.sqlite"
 
-BEGINNING = 32  # characters of a source that an index finds it by
-
-# Made on opening, too: memories from before it have none.
-BY_SOURCE = (
-    f"CREATE INDEX IF NOT EXISTS live_by_source ON segments (substr(source, 1, {BEGINNING})) "
-    "WHERE removed = 0"
-)
-SCHEMA = """
-CREATE TABLE segments (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice; grows with first_entry
-    source TEXT NOT NULL,
-    target TEXT NOT NULL,
-    origin TEXT,
-    unit TEXT,
-    created TEXT NOT NULL,
-    first_entry INTEGER NOT NULL,          -- id of its first entry; never used twice
-    first_row INTEGER NOT NULL,            -- where that entry lies in the entry files
-    entry_count INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,             -- crc32 of its keys' bytes followed by its values' bytes
-    pair_hash INTEGER NOT NULL,
-    target_group INTEGER NOT NULL,
-    generation INTEGER NOT NULL,           -- of the commit that last changed this row
-    removed INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX live_by_pair ON segments (pair_hash) WHERE removed = 0;
-CREATE INDEX live_by_unit ON segments (unit) WHERE removed = 0 AND unit IS NOT NULL;
-CREATE INDEX by_generation ON segments (generation);
-CREATE TABLE state (
-    generation INTEGER NOT NULL,           -- grows with every commit
-    epoch INTEGER NOT NULL,                -- which set of entry files counts; grows with every compaction
-    row_count INTEGER NOT NULL,            -- entries in those files, removed ones included
-    next_entry INTEGER NOT NULL            -- the next entry's id
-);
-INSERT INTO state VALUES (0, 0, 0, 0);
-"""
-COLUMNS = "id, source, target, created, origin, unit"
+# Of a `Segment`, in its order.
+COLUMNS = "id, source, target, created, origin, unit, status, author, changed, context, superseded_by"
+LIVE, REMOVED, KEPT = 0, 1, 2  # values of `removed`; see `migrations`
 LARGEST = (1 << 63) - 1  # number SQLite can hold
 log = logging.getLogger(__name__)
 
@@ -72,6 +41,27 @@ class NewSegment:
     origin: str | None
     unit: str | None
     created: str
+    status: str = "approved"
+    author: str | None = None
+    context: str | None = None
+    removed: int = LIVE
+
+    @property
+    def pair_hash(self) -> int:
+        return pair_hash(self.source, self.target)
+
+    @property
+    def target_group(self) -> int:
+        return target_group(self.target)
+
+
+TEXTS = ", ".join(field.name for field in fields(NewSegment))
+INSERT = (
+    f"INSERT INTO segments ({TEXTS}, pair_hash, target_group, first_entry, first_row, entry_count, checksum, "
+    f"generation) VALUES ({', '.join('?' * (len(fields(NewSegment)) + 7))})"
+)
+texts_of = attrgetter(*(field.name for field in fields(NewSegment)))  # `astuple`, which would copy them
+WITHOUT_KEYS = "first_row < 0 AND removed = 0"  # as the index `without_keys` says it
 
 
 class Database:
@@ -101,18 +91,22 @@ class Database:
         if writable:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
-            if not new and not self._has_index("live_by_source"):
-                self.connection.execute(BY_SOURCE)
         self.connection.create_function("contains", 2, _contains, deterministic=True)
 
-    def create(self) -> None:
-        self.connection.executescript(SCHEMA)
-        self.connection.execute(BY_SOURCE)
+    def format(self) -> int:
+        """Of the tables: 0 when there are none yet."""
+        version = self.execute("PRAGMA user_version").fetchone()[0]
+        return (
+            version
+            or self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'segments'").fetchone()[0]
+        )
 
-    def _has_index(self, name: str) -> bool:
-        """Also where there is no table to index: such a file is damaged, and whoever reads it will say so."""
-        there = "SELECT name FROM sqlite_master WHERE name IN ('segments', ?)"
-        return [row[0] for row in self.execute(there, (name,))] != ["segments"]
+    def migrate(self) -> None:
+        """Make the tables what this program knows, from whichever format; inside the caller's transaction."""
+        for statements in MIGRATIONS[self.format() :]:
+            for statement in statements:
+                self.execute(statement)
+        self.execute(f"PRAGMA user_version = {FORMAT}")
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, parameters)
@@ -149,51 +143,69 @@ class Database:
         return Spans.of(rows)
 
     def sources(self, after: int, last: int) -> Iterator[tuple[int, int, str]]:
-        """Id, pair hash and source of live segments, ids from `after` + 1 to `last`, in their order."""
-        statement = "SELECT id, pair_hash, source FROM segments WHERE id > ? AND id <= ? AND removed = 0 "
+        """Id, pair hash and source of segments from `after` + 1 to `last` that are or may become live."""
+        statement = "SELECT id, pair_hash, source FROM segments WHERE id > ? AND id <= ? AND removed <> 1 "
         yield from self.execute(statement + "ORDER BY id", (after, last))
 
-    def counts(self) -> tuple[int, int]:
-        """(live, removed) segments."""
-        live, total = self.execute("SELECT TOTAL(removed = 0), COUNT(*) FROM segments").fetchone()
-        return int(live), total - int(live)
+    def counts(self) -> dict[str, int]:
+        """How many segments are live, draft, rejected, superseded, and removed."""
+        statement = (
+            "SELECT CASE removed WHEN 0 THEN 'live' WHEN 1 THEN 'removed' ELSE "
+            "iif(superseded_by IS NULL, status, 'superseded') END, COUNT(*) FROM segments GROUP BY 1"
+        )
+        found = dict.fromkeys(("live", "draft", "rejected", "superseded", "removed"), 0)
+        return found | dict(self.execute(statement).fetchall())
+
+    def newest(self) -> int:
+        """The id of the segment that was added last; 0 when there is none."""
+        return self.execute("SELECT COALESCE(MAX(id), 0) FROM segments").fetchone()[0]
 
     def counts_around(self, id: int) -> tuple[int, int]:
         """Live segments up to this id, and after it."""
         statement = "SELECT COUNT(*) FILTER (WHERE id <= ?1), COUNT(*) FILTER (WHERE id > ?1) FROM segments "
         return self.execute(statement + "WHERE removed = 0", (max(-1, min(id, LARGEST)),)).fetchone()
 
-    def count(self, query: str | None) -> int:
-        where, parameters = _filter(query)
+    def count(self, query: str | None, state: str = "live") -> int:
+        where, parameters = _filter(query, state)
         return self.execute(f"SELECT COUNT(*) FROM segments WHERE {where}", parameters).fetchone()[0]
 
-    def segments(self, limit: int | None, offset: int, query: str | None) -> list[Segment]:
-        where, parameters = _filter(query)
+    def segments(
+        self, limit: int | None, offset: int, query: str | None, state: str = "live"
+    ) -> list[Segment]:
+        where, parameters = _filter(query, state)
         page = [*parameters, *(max(-1, min(n, LARGEST)) for n in (-1 if limit is None else limit, offset))]
         statement = f"SELECT {COLUMNS} FROM segments WHERE {where} ORDER BY id LIMIT ? OFFSET ?"
         return [Segment(*row) for row in self.execute(statement, page)]
 
     def live_segments(self) -> Iterator[Segment]:
-        for row in self.execute(f"SELECT {COLUMNS} FROM segments WHERE removed = 0 ORDER BY id"):
+        return self.all_segments("live")
+
+    def all_segments(self, *states: str) -> Iterator[Segment]:
+        where = " OR ".join(f"({STATES[state]})" for state in states)
+        for row in self.execute(f"SELECT {COLUMNS} FROM segments WHERE {where} ORDER BY id"):
             yield Segment(*row)
 
-    def by_ids(self, ids: Iterable[int], *, live: bool = True) -> dict[int, Segment]:
-        """The segments there are among these ids."""
+    def by_ids(self, ids: Iterable[int], *, state: str = "live") -> dict[int, Segment]:
+        """The segments there are among these ids. state: one of STATES."""
         found: dict[int, Segment] = {}
         wanted = sorted(i for i in set(ids) if 0 <= i <= LARGEST)
         for first in range(0, len(wanted), PAGE):
             page = wanted[first : first + PAGE]
             marks = ",".join("?" * len(page))
-            statement = f"SELECT {COLUMNS} FROM segments WHERE id IN ({marks})"
-            for row in self.execute(statement + (" AND removed = 0" if live else ""), page):
+            statement = f"SELECT {COLUMNS} FROM segments WHERE id IN ({marks}) AND {STATES[state]}"
+            for row in self.execute(statement, page):
                 found[row[0]] = Segment(*row)
         return found
 
     def by_pair(self, source: str, target: str) -> list[Segment]:
+        """Those with these texts, live ones first, then those that are kept."""
         if not _is_unicode(source + target):
             return []
-        statement = f"SELECT {COLUMNS} FROM segments WHERE pair_hash = ? AND removed = 0 ORDER BY id"
-        found = [Segment(*row) for row in self.execute(statement, (pair_hash(source, target),))]
+        found = []
+        for state in (LIVE, KEPT):  # each has an index of its own
+            same = f"pair_hash = ? AND removed = {state}"
+            statement = f"SELECT {COLUMNS} FROM segments WHERE {same} ORDER BY id"
+            found += [Segment(*row) for row in self.execute(statement, (pair_hash(source, target),))]
         return [segment for segment in found if (segment.source, segment.target) == (source, target)]
 
     def by_text(self, source: str | None, target: str | None) -> list[Segment]:
@@ -223,30 +235,84 @@ class Database:
         statement = f"SELECT {COLUMNS} FROM segments WHERE unit = ? AND removed = 0 ORDER BY id"
         return [Segment(*row) for row in self.execute(statement, (unit,))]
 
-    def staged(self) -> Iterator[tuple[NewSegment, int, int]]:
-        """Each segment as it was given, its first row and its number of entries."""
-        statement = (
-            "SELECT source, target, origin, unit, created, first_row, entry_count FROM segments ORDER BY id"
-        )
+    def with_keys(self) -> Iterator[tuple[NewSegment, int, int]]:
+        """Each segment that has keys, as it was given; its first row and its number of entries."""
+        statement = f"SELECT {TEXTS}, first_row, entry_count FROM segments WHERE first_row >= 0 ORDER BY id"
         for *texts, first, count in self.execute(statement):
             yield NewSegment(*texts), first, count
+
+    def known(self, texts: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of these (source, target) pairs that segments have, live or kept."""
+        live = known_among(self.connection, "segments", f"removed = {LIVE}", texts)
+        return live | known_among(self.connection, "segments", f"removed = {KEPT}", texts)
+
+    def drafts_among(self, texts: Iterable[tuple[str, str]]) -> list[int]:
+        """Ids of the drafts with these sources and targets."""
+        return [
+            segment.id
+            for text in texts
+            for segment in self.by_pair(*text)
+            if segment.status == "draft" and segment.superseded_by is None
+        ]
+
+    def count_without_keys(self) -> tuple[int, int]:
+        """Live segments whose keys have yet to be made, and those of which none can be made."""
+        statement = f"SELECT first_row, COUNT(*) FROM segments WHERE {WITHOUT_KEYS} GROUP BY first_row"
+        counts = dict(self.execute(statement).fetchall())
+        return counts.get(NO_KEYS_YET, 0), counts.get(NO_KEYS_POSSIBLE, 0)
+
+    def without_keys(self, limit: int) -> list[int]:
+        """The newest segments whose keys have yet to be made."""
+        statement = f"SELECT id FROM segments WHERE {WITHOUT_KEYS} AND first_row = ? ORDER BY id DESC LIMIT ?"
+        return [id for (id,) in self.execute(statement, (NO_KEYS_YET, limit))]
+
+    def texts_without_keys(self, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Source and target of those of these segments whose keys have yet to be made."""
+        found: dict[int, tuple[str, str]] = {}
+        for first in range(0, len(ids), PAGE):
+            page = ids[first : first + PAGE]
+            marks = ",".join("?" * len(page))
+            statement = f"SELECT id, source, target FROM segments WHERE id IN ({marks}) AND removed = 0 "
+            rows = self.execute(statement + "AND first_row = ?", (*page, NO_KEYS_YET))
+            found |= {id: (source, target) for id, source, target in rows}
+        return found
 
     # Writing, inside the caller's transaction ----------------------------------------------------
 
     def insert(
         self, new: NewSegment, first_entry: int, first_row: int, count: int, checksum: int, generation: int
     ) -> Segment:
-        cursor = self.execute(
-            "INSERT INTO segments (source, target, origin, unit, created, first_entry, first_row, "
-            "entry_count, checksum, pair_hash, target_group, generation) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(new.source, new.target, new.origin, new.unit, new.created, first_entry, first_row, count),
-                *(checksum, pair_hash(new.source, new.target), target_group(new.target), generation),
-            ),
-        )
+        hashes = new.pair_hash, new.target_group
+        numbers = first_entry, first_row, count, checksum, generation
+        cursor = self.execute(INSERT, (*texts_of(new), *hashes, *numbers))
         assert cursor.lastrowid is not None
-        return Segment(cursor.lastrowid, new.source, new.target, new.created, new.origin, new.unit)
+        return Segment(
+            *(cursor.lastrowid, new.source, new.target, new.created, new.origin, new.unit),
+            *(new.status, new.author, None, new.context),
+        )
+
+    def insert_texts(
+        self, rows: Iterable[tuple[object, ...]], first_entry: int, room: int, generation: int
+    ) -> int:
+        """Segments whose keys are made later; returns how many.
+
+        rows: of each the fields of `NewSegment`, the pair hash and the target group; room: entry ids kept.
+        """
+        given = (
+            (*row, first_entry + number * room, NO_KEYS_YET, 0, 0, generation)
+            for number, row in enumerate(rows)
+        )
+        return self.connection.executemany(INSERT, given).rowcount
+
+    def set_keys(self, id: int, first_row: int, count: int, checksum: int, generation: int) -> None:
+        statement = (
+            "UPDATE segments SET first_row = ?, entry_count = ?, checksum = ?, generation = ? WHERE id = ?"
+        )
+        self.execute(statement, (first_row, count, checksum, generation, id))
+
+    def set_key_problem(self, id: int, reason: str, generation: int) -> None:
+        statement = "UPDATE segments SET first_row = ?, key_problem = ?, generation = ? WHERE id = ?"
+        self.execute(statement, (NO_KEYS_POSSIBLE, reason, generation, id))
 
     def mark_removed(self, ids: Iterable[int], generation: int) -> None:
         self.connection.executemany(
@@ -281,13 +347,40 @@ class Database:
         )
 
 
-def _filter(query: str | None) -> tuple[str, list[str]]:
+def known_among(
+    connection: sqlite3.Connection, table: str, condition: str, texts: Sequence[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Those of these (source, target) pairs that a table has, found by their hashes."""
+    wanted = {pair_hash(*text): text for text in texts}
+    found: set[tuple[str, str]] = set()
+    hashes = list(wanted)
+    for first in range(0, len(hashes), PAGE):
+        page = hashes[first : first + PAGE]
+        marks = ",".join("?" * len(page))
+        statement = f"SELECT source, target FROM {table} WHERE pair_hash IN ({marks}) AND {condition}"
+        found |= set(connection.execute(statement, page).fetchall())
+    return found & set(texts)
+
+
+# Conditions on segments that people choose among.
+STATES = {
+    "live": "removed = 0",
+    "draft": "removed = 2 AND status = 'draft' AND superseded_by IS NULL",
+    "rejected": "removed = 2 AND status = 'rejected' AND superseded_by IS NULL",
+    "superseded": "removed = 2 AND superseded_by IS NOT NULL",
+    "kept": "removed <> 1",  # all of the above
+    "all": "TRUE",
+}
+
+
+def _filter(query: str | None, state: str) -> tuple[str, list[str]]:
+    where = STATES[state]
     if not query:
-        return "removed = 0", []
+        return where, []
     if not _is_unicode(query):
         return "FALSE", []
     folded = query.casefold()
-    return "removed = 0 AND (contains(source, ?) OR contains(target, ?))", [folded, folded]
+    return f"{where} AND (contains(source, ?) OR contains(target, ?))", [folded, folded]
 
 
 def _contains(text: str, folded: str) -> bool:

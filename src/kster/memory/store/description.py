@@ -12,14 +12,14 @@ from typing import Any
 from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import write_atomically
 from kster.memory.key_maker import KeyMaker
+from kster.memory.store.migrations import FORMAT, require_known
 
 FILE = "memory.json"
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Written once, when the memory is created."""
+    """Written when the memory is created; only its format changes."""
 
     format: int
     model: str  # hub id, or the absolute path of the model's directory
@@ -76,11 +76,7 @@ class Description:
     def _from_json(cls, path: Path, content: Any) -> Description:
         if not isinstance(content, dict) or not isinstance(content.get("format"), int):
             raise DamagedMemory(f"{path}: not a memory's description (no format number)")
-        if content["format"] > FORMAT:
-            raise MemoryStoreError(
-                f"{path}: written by a newer version of KSTER (format {content['format']}; this one reads "
-                f"up to {FORMAT}); upgrade KSTER to open it"
-            )
+        require_known(content["format"], path)
         names = [field.name for field in fields(cls)]
         if missing := [name for name in names if name not in content]:
             raise DamagedMemory(f"{path}: damaged (no {', '.join(missing)}); restore it from a backup")

@@ -1,6 +1,6 @@
 """How many memories of a process keep their files open: the ones used last.
 
-An open memory has about five descriptors (the database, its log and shared memory, two mapped files). A
+An open memory has three descriptors (the database, its log and shared memory; mapped files have none). A
 process may hold any number of memories: when too many are open, those that were not used for longest let
 go of their files, and open them again when they are used.
 """
@@ -13,7 +13,7 @@ import threading
 from typing import Protocol
 from weakref import WeakSet
 
-DESCRIPTORS_EACH = 5
+DESCRIPTORS_EACH = 3
 SHARE = 4  # of the process's descriptors, one in so many is for idle memories
 FEWEST, MOST = 4, 1_000
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.errors import MemoryStoreError
-from kster.memory.store.database import State
+from kster.memory.store.database import LIVE, REMOVED, State
 from kster.memory.store.failures import said
 from kster.memory.store.shards import MappedEntries
-from kster.memory.store.spans import Spans
+from kster.memory.store.spans import NO_KEYS_YET, Spans
 from kster.memory.store.store import Store
 
 
@@ -24,9 +24,10 @@ class Snapshot:
     epoch: int
     entries: MappedEntries  # by row
     spans: Spans
-    live: npt.NDArray[np.bool_]  # (rows,) whether a row's segment has not been removed
+    live: npt.NDArray[np.bool_]  # (rows,) whether a row's segment counts
     live_count: int
-    live_segments: npt.NDArray[np.bool_]  # (s,) whether a line's segment has not been removed
+    live_segments: npt.NDArray[np.bool_]  # (s,) whether a line's segment counts: approved, not superseded
+    removed_segments: npt.NDArray[np.bool_]  # (s,) whether it never will again
 
     @property
     def rows(self) -> int:
@@ -35,14 +36,18 @@ class Snapshot:
 
     @property
     def bytes_in_ram(self) -> int:
-        return (
-            self.live.nbytes + self.live_segments.nbytes + sum(column.nbytes for column in self.spans.columns)
-        )
+        masks = self.live.nbytes + self.live_segments.nbytes + self.removed_segments.nbytes
+        return masks + sum(column.nbytes for column in self.spans.columns)
+
+    @property
+    def without_keys(self) -> npt.NDArray[np.bool_]:
+        """(s,) whether a line's segment is live and its keys have yet to be made."""
+        return (self.spans.first_rows == NO_KEYS_YET) & self.live_segments
 
     def content_hash(self, rows: int) -> int:
         """A number that says what the first `rows` rows are; they must end with a segment."""
-        segments = np.searchsorted(self.spans.first_rows, rows)
-        return zlib.crc32(self.spans.checksums[:segments].tobytes())
+        segments = np.searchsorted(self.spans.rows_by_row, rows)
+        return zlib.crc32(self.spans.checksums[self.spans.lines_by_row[:segments]].tobytes())
 
 
 def take_snapshot(store: Store, previous: Snapshot | None) -> Snapshot:
@@ -72,15 +77,23 @@ def _is_current(store: Store, state: State) -> bool:
 def _advance(previous: Snapshot | None, state: State, entries: MappedEntries, changed: Spans) -> Snapshot:
     """changed: the segments that are new or changed since `previous`."""
     live = np.ones(entries.count, np.bool_)
-    spans, live_segments = changed, changed.removed == 0
+    spans, live_segments, removed = changed, changed.removed == LIVE, changed.removed == REMOVED
     if previous is not None:
         live[: previous.rows] = previous.live
         last = previous.spans.segment_ids[-1] if len(previous.spans) else -1
         new = changed.segment_ids > last
-        spans = previous.spans.followed_by(changed.where(new))
+        spans = previous.spans.with_keys(changed.where(~new)) if not new.all() else previous.spans
+        spans = spans.followed_by(changed.where(new)) if new.any() else spans
         live_segments = np.concatenate([previous.live_segments, live_segments[new]])
-    gone = changed.where(changed.removed == 1)
-    live_segments[np.searchsorted(spans.segment_ids, gone.segment_ids)] = False
-    for first, count in zip(gone.first_rows.tolist(), gone.counts.tolist(), strict=True):
-        live[first : first + count] = False
-    return Snapshot(state.generation, state.epoch, entries, spans, live, int(live.sum()), live_segments)
+        removed = np.concatenate([previous.removed_segments, removed[new]])
+        lines = np.searchsorted(spans.segment_ids, changed.segment_ids)
+        live_segments[lines], removed[lines] = changed.removed == LIVE, changed.removed == REMOVED
+    differs = changed.first_rows >= 0  # without keys there is nothing to hide
+    if previous is None:
+        differs &= changed.removed != LIVE
+    columns = (changed.first_rows, changed.counts, changed.removed)
+    for first, count, how in zip(*(column[differs].tolist() for column in columns), strict=True):
+        live[first : first + count] = how == LIVE
+    return Snapshot(
+        state.generation, state.epoch, entries, spans, live, int(live.sum()), live_segments, removed
+    )

@@ -1,31 +1,36 @@
 """Which entries belong to which segment, as columns of integers.
 
 An entry has an id, given once and never used again, and a row: its place in the entry files, which a
-compaction changes. Ids, rows and segment ids all grow in the order in which things were added.
+compaction changes. Ids grow with those of the segments: room for them is kept when a segment is added, though
+its keys may be made later. Rows are in the order in which keys were made.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
+NO_KEYS_YET = -1  # instead of a first row
+NO_KEYS_POSSIBLE = -2
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Spans:
     """One line for each of s segments, removed ones included until compaction."""
 
     segment_ids: Ints  # (s,)
     first_entries: Ints  # (s,) the id of the first entry
-    first_rows: Ints  # (s,) its place in the entry files
-    counts: Ints  # (s,) entries
+    first_rows: Ints  # (s,) its place in the entry files, or NO_KEYS_…
+    counts: Ints  # (s,) entries; 0 without keys
     checksums: Ints  # (s,) crc32 of the keys' bytes followed by the values' bytes
     target_groups: Ints  # (s,) equal for equal target texts
     pair_hashes: Ints  # (s,) equal for equal pairs of texts
-    removed: Ints  # (s,) 0 or 1, as of when the line was made: `Snapshot.live_segments` is newer
+    removed: Ints  # (s,) LIVE, REMOVED or KEPT when the line was made: `Snapshot.live_segments` is newer
 
     @classmethod
     def of(cls, rows: list[tuple[int, ...]]) -> Spans:
@@ -46,9 +51,29 @@ class Spans:
     def followed_by(self, others: Spans) -> Spans:
         return Spans(*(np.concatenate(pair) for pair in zip(self.columns, others.columns, strict=True)))
 
+    def with_keys(self, made: Spans) -> Spans:
+        """With the keys that were made for some of these segments; made: their lines as they are now."""
+        lines = np.searchsorted(self.segment_ids, made.segment_ids)
+        changed = {}
+        for name in ("first_rows", "counts", "checksums"):
+            changed[name] = getattr(self, name).copy()
+            changed[name][lines] = getattr(made, name)
+        return replace(self, **changed)
+
+    @cached_property
+    def lines_by_row(self) -> Ints:
+        """(r,) the lines that have keys, in the order of their rows."""
+        lines = np.flatnonzero(self.first_rows >= 0)
+        return lines[np.argsort(self.first_rows[lines], kind="stable")]  # fast where most is in order already
+
+    @cached_property
+    def rows_by_row(self) -> Ints:
+        """(r,) the first rows of these lines, growing."""
+        return self.first_rows[self.lines_by_row]
+
     def lines_of_rows(self, rows: Ints) -> Ints:
         """The line of the segment each row belongs to; rows must be ≥ 0 and in the files."""
-        return np.searchsorted(self.first_rows, rows, side="right") - 1
+        return self.lines_by_row[np.searchsorted(self.rows_by_row, rows, side="right") - 1]
 
     def lines_of_entries(self, ids: Ints) -> Ints:
         """The line of the segment each entry id belongs to; -1 where there is none."""
@@ -64,7 +89,7 @@ class Spans:
         return rows - self.first_rows[lines] + self.first_entries[lines]
 
     def rows_of_entries(self, ids: Ints) -> Ints:
-        """(…) rows of (…) entry ids; -1 where there is no such entry."""
+        """(…) rows of (…) entry ids; -1 where there is no such entry, or its keys are not made yet."""
         lines = self.lines_of_entries(ids)
         if len(self) == 0:
             return lines

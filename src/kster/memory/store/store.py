@@ -7,12 +7,14 @@ anywhere, hence not there.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,20 +23,27 @@ import numpy.typing as npt
 from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import sync_directory
 from kster.memory.segment import Segment
-from kster.memory.store.database import Database, State
+from kster.memory.store.database import REMOVED, Database, NewSegment, State
 from kster.memory.store.description import Description
 from kster.memory.store.failures import for_people, said
 from kster.memory.store.lock import WriterLock
+from kster.memory.store.migrations import FORMAT, require_known
 from kster.memory.store.open_stores import now, open_stores
 from kster.memory.store.owned_directory import claim, sweep
 from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
 from kster.memory.store.spans import Spans
-from kster.memory.store.staging import Draft, Staging, staging_area, sweep_staging
+from kster.memory.store.staging import sweep_staging
 
 ENTRIES = "entries"
 INDEX = "index"
 WRITER_LOCK = "writer.lock"
 UNTOUCHED = "nothing was changed"
+ENTRY_ROOM = (
+    1 << 12
+)  # ids kept for the entries of a segment whose keys are made later: no model reads more tokens
+UPGRADE_PATIENCE = 600.0  # seconds to wait for another program that is at it
+
+log = logging.getLogger(__name__)
 
 
 class Store:
@@ -52,6 +61,10 @@ class Store:
         self.when_released: Callable[[], None] = lambda: None  # called when idle files are closed
         with self.reading() as database:
             database.state()  # fails here rather than later when the file is no database of ours
+            format = min(description.format, database.format())
+            require_known(database.format(), directory)
+        if format < FORMAT:
+            self._upgrade(format)
 
     @classmethod
     def create(cls, directory: Path, description: Description) -> None:
@@ -76,6 +89,28 @@ class Store:
                 lock.close()
         except (OSError, sqlite3.Error) as error:
             raise MemoryStoreError(f"{directory}: cannot be created ({said(error, new=True)})") from error
+
+    def _upgrade(self, format: int) -> None:
+        """Give an older memory the tables of this program, in one transaction.
+
+        memory.json says so first: whenever this dies, an older program refuses the memory, and the next one
+        of ours goes on. Entries stay as they are in every format.
+        """
+        try:
+            with self._lock.held(UPGRADE_PATIENCE), for_people(self.directory, UNTOUCHED):
+                self.description = replace(self.description, format=FORMAT)
+                self.description.write(self.directory)
+                with self._writer() as database, _transaction(database, "BEGIN IMMEDIATE"):
+                    database.migrate()
+        except MemoryStoreError as error:
+            raise type(error)(
+                f"{self.directory}: of format {format}, and has to become format {FORMAT} first; "
+                f"that failed: {error}"
+            ) from error
+        log.warning(
+            "%s: is of format %d now (it was %d); versions of KSTER before this one cannot read it any more",
+            *(self.directory, FORMAT, format),
+        )
 
     def files(self, epoch: int) -> EntryFiles:
         return entry_files(self.directory, self.description, epoch)
@@ -160,13 +195,6 @@ class Store:
     # Writing -------------------------------------------------------------------------------------
 
     @contextmanager
-    def staging(self) -> Iterator[Staging]:
-        """A place for keys that are still being made; it is gone when the block ends."""
-        description = self.description
-        with staging_area(self.directory, description.dimension, description.entries_per_shard) as area:
-            yield area
-
-    @contextmanager
     def writing(self, patience: float = 0.0) -> Iterator[Change]:
         """A change to the memory: committed when the block ends, undone when it raises.
 
@@ -194,7 +222,7 @@ class Store:
                 state = database.state()
                 self._sweep(state.epoch)
                 spans = database.spans()
-                live = spans.where(spans.removed == 0)
+                live = spans.where(spans.removed != REMOVED)
                 if len(live) == len(spans):
                     return 0, 0
                 files = self.files(state.epoch + 1)
@@ -217,6 +245,7 @@ class Store:
         """Copy live segments' entries; returns their number and each segment's (first row, id)."""
         appender, firsts = Appender(files, 0), []
         try:
+            live = live.where(live.first_rows >= 0)
             columns = (live.segment_ids, live.first_rows, live.counts, live.checksums)
             for segment, first, count, checksum in zip(*(c.tolist() for c in columns), strict=True):
                 keys, values = old.keys(first, first + count), old.values[first : first + count]
@@ -242,6 +271,15 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A segment that is not in the memory yet, with its keys."""
+
+    new: NewSegment
+    keys: npt.NDArray[np.float16]  # (n, d)
+    values: npt.NDArray[np.int32]  # (n,)
+
+
 class Change:
     """What may be done to a memory inside `Store.writing`."""
 
@@ -249,35 +287,57 @@ class Change:
         self.database = database
         self._files = files
         self._state = state
-        self._generation = state.generation + 1
+        self.generation = state.generation + 1
+        self._next_entry = state.next_entry
         self._appender: Appender | None = None
-        self._changed = False
+        self.has_changed = False
 
     def add(self, draft: Draft) -> Segment:
+        first_row, checksum = self._append(draft.keys, draft.values)
+        first_entry, count = self._next_entry, len(draft.values)
+        self._next_entry += count
+        return self.database.insert(draft.new, first_entry, first_row, count, checksum, self.generation)
+
+    def add_texts(self, rows: Iterable[tuple[object, ...]]) -> int:
+        """Segments whose keys are made later; see `Database.insert_texts`."""
+        count = self.database.insert_texts(rows, self._next_entry, ENTRY_ROOM, self.generation)
+        self._next_entry += count * ENTRY_ROOM
+        self.has_changed |= count > 0
+        return count
+
+    def give_keys(self, id: int, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> None:
+        """To a segment that has none yet. keys: (n, d); values: (n,)."""
+        first_row, checksum = self._append(keys, values)
+        self.database.set_keys(id, first_row, len(values), checksum, self.generation)
+
+    def refuse_keys(self, id: int, reason: str) -> None:
+        """Of a segment that has none yet: the model can make none of it."""
+        self.database.set_key_problem(id, reason, self.generation)
+        self.has_changed = True
+
+    def _append(self, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> tuple[int, int]:
+        """The first row, and the checksum."""
         if self._appender is None:
             self._appender = Appender(self._files, self._state.row_count)
-        first_row, count = self._appender.count, len(draft.values)
-        first_entry = self._state.next_entry + first_row - self._state.row_count
-        self._appender.append(draft.keys, draft.values)
-        self._changed = True
-        checksum = checksum_of(draft.keys, draft.values)
-        return self.database.insert(draft.new, first_entry, first_row, count, checksum, self._generation)
+        first_row = self._appender.count
+        self._appender.append(keys, values)
+        self.has_changed = True
+        return first_row, checksum_of(keys, values)
 
     def remove(self, ids: Iterable[int]) -> None:
-        self.database.mark_removed(ids, self._generation)
-        self._changed = True
+        self.database.mark_removed(ids, self.generation)
+        self.has_changed = True
 
     def finish(self) -> None:
         """Make entries durable; the database's commit follows."""
-        if not self._changed:
+        if not self.has_changed:
             return
-        state, added = self._state, 0
+        rows = self._state.row_count
         if self._appender is not None:
             self._appender.sync()
             self._appender.close()
-            added = self._appender.count - state.row_count
-        rows, entries = state.row_count + added, state.next_entry + added
-        self.database.set_state(State(self._generation, state.epoch, rows, entries))
+            rows = self._appender.count
+        self.database.set_state(State(self.generation, self._state.epoch, rows, self._next_entry))
 
     def undo(self) -> None:
         if self._appender is not None:
@@ -285,9 +345,8 @@ class Change:
 
 
 def _fill(directory: Path, description: Description) -> None:
-    database = Database(directory, new=True)
-    database.create()
-    database.close()
+    with closing(Database(directory, new=True)) as database, _transaction(database, "BEGIN"):
+        database.migrate()
     entry_files(directory, description, epoch=0).create()
     description.write(directory)
     sync_directory(directory / ENTRIES)

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +17,6 @@ from fastapi import APIRouter
 from kster.documents.html import HtmlText
 from kster.documents.xml_fragment import XmlFragment
 from kster.errors import KsterError
-from kster.memory import Memory
 from kster.server.api.context import Reader, TheEngine
 from kster.server.api.deepl_glossaries import glossary_part
 from kster.server.api.parameters import Given, Parameters
@@ -24,6 +25,7 @@ from kster.server.auth.access import Principal
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
 from kster.text.languages import bcp47, language_name, match_rank
+from kster.text.voice import Voice
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
@@ -42,19 +44,19 @@ async def translate(given: Given, engine: TheEngine, principal: Reader) -> dict[
     texts = _texts(given)
     engine.require_size(texts)
     target = required(given, "target_lang")
-    require_formality(given)
     source = given.text("source_lang")
     require_languages(engine, source, target)
     sources = [source or engine.detector.best(text)[0] for text in texts]
     way = choice(given, "split_sentences", ("0", "1", "nonewlines"))
     markup = _markup(given)
     matches = given.number("kster_matches", 0, MAX_MATCHES)
-    wish = Wish(
-        markup,
+    split = None if way is None else way != "0"
+    wish = replace(
+        wish_of(engine, principal, given),
+        markup=markup,
         matches=matches,
-        split_sentences=None if way is None else way != "0",
-        memories=memories_wanted(engine, principal, given),
-        glossaries=glossaries_wanted(engine, principal, given),
+        confidence=given.flag("kster_confidence"),
+        split_sentences=split,
     )
     sent = [_LINE_BREAK.sub(" ", text) for text in texts] if way == "nonewlines" and not markup else texts
     answers = await translate_from_each(engine, principal, sent, sources, target, wish)
@@ -67,6 +69,8 @@ async def translate(given: Given, engine: TheEngine, principal: Reader) -> dict[
         }
         if matches:
             item["kster_matches"] = answer.matches
+        if answer.confidence is not None:
+            item["kster_confidence"] = answer.confidence
         if answer.repaired:
             item["kster_repaired"] = True
         translations.append(item)
@@ -98,11 +102,12 @@ def choice(given: Parameters, name: str, accepted: tuple[str, ...]) -> str | Non
     return said
 
 
-def require_formality(given: Parameters) -> None:
-    """As DeepL has it for a language without formality: one can be preferred, but not demanded."""
-    wanted = choice(given, "formality", ("default", "more", "less", "prefer_more", "prefer_less"))
-    if wanted in ("more", "less"):
-        raise KsterError("'formality' is not supported for given 'target_lang'.")
+def voice_wanted(given: Parameters) -> tuple[Voice | None, bool]:
+    """`formality`, and whether it is demanded: DeepL refuses that for a language without formality. Here a
+    language has it where memories have such segments."""
+    said = choice(given, "formality", ("default", "more", "less", "prefer_more", "prefer_less")) or "default"
+    voices: dict[str, Voice] = {"more": "more", "less": "less"}
+    return voices.get(said.removeprefix("prefer_")), said in voices
 
 
 def require_languages(engine: Engine, source: str | None, target: str) -> None:
@@ -134,34 +139,19 @@ def _markup(given: Parameters) -> Callable[[str], HtmlText] | None:
     return None
 
 
-def glossaries_wanted(
-    engine: Engine, principal: Principal, given: Parameters
-) -> Callable[[ServedModel], list[Memory]]:
-    """The memories of `glossary_id` and `glossary_ids`: their terms are kept."""
+def wish_of(engine: Engine, principal: Principal, given: Parameters) -> Wish:
+    """`kster_memories`, or those that serve automatically, and the glossaries, whose terms are kept."""
     ids = dict.fromkeys(given.listed("glossary_id") + given.listed("glossary_ids"))
-    return lambda served: [glossary_part(engine, principal, id, served) for id in ids]
-
-
-def memories_wanted(
-    engine: Engine, principal: Principal, given: Parameters
-) -> Callable[[ServedModel], list[Memory]]:
-    """`kster_memories`, or those that serve automatically, and the glossaries behind them."""
-    named = given.ids("kster_memories") if "kster_memories" in given.values else None
-    glossaries = given.listed("glossary_id") + given.listed("glossary_ids")
-    if glossaries and given.text("source_lang") is None:
+    if ids and given.text("source_lang") is None:
         raise KsterError("Use of a glossary requires the 'source_lang' parameter to be specified.")
-
-    def chosen(served: ServedModel) -> list[Memory]:
-        if named is None:
-            used = engine.catalogue.automatic(principal, served)
-        else:
-            wanted = [engine.catalogue.get(principal, id) for id in dict.fromkeys(named)]
-            used = engine.catalogue.parts(wanted, served)
-        parts = [part for _, part in used]
-        more = [glossary_part(engine, principal, id, served) for id in dict.fromkeys(glossaries)]
-        return parts + [part for part in more if part not in parts]
-
-    return chosen
+    voice, needed = voice_wanted(given)
+    return Wish(
+        voice=voice,
+        voice_needed=needed,
+        memories=given.memories("kster_memories"),
+        context=given.text("context"),
+        glossaries=lambda served: [glossary_part(engine, principal, id, served) for id in ids],
+    )
 
 
 @router.api_route("/languages", methods=["GET", "POST"])
@@ -171,12 +161,23 @@ async def languages(given: Given, engine: TheEngine, principal: Reader) -> list[
         codes = dict.fromkeys(deepl_code(model.source) for model in engine.models)
         return [{"language": code, "name": language_name(code)} for code in codes]
     names: dict[str, str] = {}
+    spoken: set[str] = set()
     for model in engine.models:
         code = bcp47(model.target).upper()
-        names |= VARIANTS.get(code, {code: language_name(model.target)})
+        own = VARIANTS.get(code, {code: language_name(model.target)})
+        names |= own
+        if await asyncio.to_thread(_has_voices, engine, principal, model):
+            spoken |= own.keys()
     return [
-        {"language": code, "name": name, "supports_formality": False} for code, name in sorted(names.items())
+        {"language": code, "name": name, "supports_formality": code in spoken}
+        for code, name in sorted(names.items())
     ]
+
+
+def _has_voices(engine: Engine, principal: Principal, served: ServedModel) -> bool:
+    """Whether an automatic memory has segments that speak to their readers in a known way."""
+    used = engine.catalogue.automatic(principal, served)
+    return any(engine.voices.count(memory, served.target) for _, memory in used)
 
 
 @router.api_route("/usage", methods=["GET", "POST"])

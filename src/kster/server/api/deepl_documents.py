@@ -21,20 +21,13 @@ from starlette.responses import FileResponse
 from kster.documents.kinds import SUFFIXES
 from kster.errors import KsterError
 from kster.server.api.context import Reader, TheEngine
-from kster.server.api.deepl import (
-    glossaries_wanted,
-    memories_wanted,
-    require_formality,
-    require_languages,
-    required,
-)
+from kster.server.api.deepl import require_languages, required, wish_of
 from kster.server.api.file_translation import KEPT_SECONDS, keep, source_of, translate_document
 from kster.server.api.parameters import Given
-from kster.server.api.texts import is_target_already
+from kster.server.api.texts import Means, in_good_time, is_target_already
 from kster.server.api.uploads import shown_name
 from kster.server.auth.access import NotFound
 from kster.server.errors import ApiError, TooMany
-from kster.server.work.term_guides import glossary_terms
 
 log = logging.getLogger("kster.server")
 
@@ -114,23 +107,19 @@ async def upload(request: Request, given: Given, engine: TheEngine, principal: R
         raise KsterError(f"Invalid file type {suffix or name!r}. Accepted: {', '.join(SUFFIXES)}.")
     if (given.text("output_format") or suffix).lower().removeprefix(".") != suffix.removeprefix("."):
         raise KsterError("Value for 'output_format' not supported: a file keeps its format.")
-    require_formality(given)
     source, target = given.text("source_lang"), required(given, "target_lang")
     require_languages(engine, source, target)
-    choose, name_glossaries = (
-        wanted(engine, principal, given) for wanted in (memories_wanted, glossaries_wanted)
-    )
+    wish = wish_of(engine, principal, given)
     data = await file.read()
     if source is None:
-        source = await asyncio.to_thread(source_of, engine, name, data, target)
+        source = await in_good_time(engine, source_of, engine, name, data, target)
     if is_target_already(engine, source, target):
         raise KsterError("Source and target language are equal.")
     served = engine.model_for(source, target)
-    memories = choose(served)
-    terms = await asyncio.to_thread(glossary_terms, name_glossaries(served))
+    means = await Means.of(engine, principal, served, wish)
 
     async def work() -> Path:
-        translated, _ = await translate_document(engine, principal, served, name, data, memories, terms)
+        translated, _ = await translate_document(engine, served, name, data, means)
         return await asyncio.to_thread(keep, engine, name, served.target, translated)
 
     id, document = documents_of(request).add(name, len(data), work())

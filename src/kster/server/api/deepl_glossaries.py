@@ -43,7 +43,7 @@ def create_glossary(given: Given, engine: TheEngine, principal: Writer) -> dict[
     entries = _entries(given.require("entries"), given.text("entries_format") or "tsv")
     memory = engine.catalogue.create(principal, given.require("name"), external_id=f"{MARK}{served.pair}")
     try:
-        engine.teach(memory, served, entries, "glossary")
+        engine.teach(memory, served, entries, "glossary", author=principal.name)
     except BaseException:
         engine.catalogue.delete(principal, memory.id)
         raise

@@ -18,22 +18,21 @@ from starlette.responses import FileResponse
 
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
-from kster.memory import Memory
 from kster.server.api.context import TheEngine
 from kster.server.api.libretranslate import principal_by
 from kster.server.api.parameters import Parameters
-from kster.server.api.texts import is_target_already
+from kster.server.api.texts import Means, Wish, in_good_time, is_target_already
 from kster.server.api.uploads import shown_name
-from kster.server.auth.access import NotFound, Principal
+from kster.server.auth.access import NotFound
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
-from kster.terms import Term
 from kster.text.codes import CodedText
 from kster.text.languages import AUTO
 from kster.translation import Translation
 from kster.translation.files import DocumentTexts
+from kster.translation.parts import Part
 
-Sized = TypeVar("Sized", str, CodedText)
+Sized = TypeVar("Sized", str, CodedText, Part)
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -48,7 +47,7 @@ MOST_NAMED = 100  # places to be looked at
 
 @router.post("/translate_file")
 async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
-    """Multipart `file`, `source`, `target`; the link works for an hour.
+    """Multipart `file`, `source`, `target`, perhaps `memories`; the link works for an hour.
 
     `repaired` names places where placeholders or tags had to be put back: look at these.
     """
@@ -61,19 +60,20 @@ async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
     name = shown_name(upload)
     data = await upload.read()
     if source == AUTO:
-        source = await asyncio.to_thread(source_of, engine, name, data, target)
+        source = await in_good_time(engine, source_of, engine, name, data, target)
     if is_target_already(engine, source, target):
-        await asyncio.to_thread(open_document, name, data, source, target)  # which may refuse it
-        translated, repaired = data, list[str]()
+        await in_good_time(engine, open_document, name, data, source, target)  # which may refuse it
+        translated, repaired, warnings = data, list[str](), list[str]()
     else:
         served = engine.model_for(source, target)
-        translated, repaired = await translate_document(engine, principal, served, name, data)
+        means = await Means.of(engine, principal, served, Wish(memories=parameters.memories("memories")))
+        translated, repaired = await translate_document(engine, served, name, data, means)
+        warnings = list(means.warnings)
         target = served.target
     path = await asyncio.to_thread(keep, engine, name, target, translated)
-    answer: dict[str, Any] = {
-        "translatedFileUrl": str(request.base_url) + f"download_file/{quote(path.name)}"
-    }
-    return answer | {"repaired": repaired[:MOST_NAMED]} if repaired else answer
+    said = {"repaired": repaired[:MOST_NAMED], "warnings": warnings}
+    url = str(request.base_url) + f"download_file/{quote(path.name)}"
+    return {"translatedFileUrl": url} | {name: value for name, value in said.items() if value}
 
 
 def source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
@@ -86,38 +86,28 @@ def source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
 
 
 async def translate_document(
-    engine: Engine,
-    principal: Principal,
-    served: ServedModel,
-    name: str,
-    data: bytes,
-    memories: Sequence[Memory] | None = None,
-    terms: Sequence[Term] = (),
+    engine: Engine, served: ServedModel, name: str, data: bytes, means: Means
 ) -> tuple[bytes, list[str]]:
-    """The translated file, and the places in it to be looked at, since codes had to be put back there.
-
-    memories: None for those that serve automatically. terms: to be kept.
-    """
-    document = await asyncio.to_thread(DocumentTexts, name, data, served.source, served.target)
+    """The translated file, and the places in it to be looked at, since codes had to be put back there."""
+    document = await in_good_time(engine, DocumentTexts, name, data, served.source, served.target)
     if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
-    if memories is None:
-        chosen = await asyncio.to_thread(engine.catalogue.automatic, principal, served)
-        memories = [part for _, part in chosen]
     done: dict[CodedText, Translation] = {}
     for some in portions(document.texts):
         patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long
-        results = await engine.translate(served, some, memories, terms=terms, patience=patience)
+        results = await engine.translate(
+            served, some, means.memories, terms=means.terms, patience=patience, key=means.key
+        )
         done.update(zip(some, results, strict=True))
-    return await asyncio.to_thread(document.written, done), document.repaired(done)
+    return await in_good_time(engine, document.written, done), document.repaired(done)
 
 
-def portions(pieces: Sequence[Sized]) -> Iterator[list[Sized]]:
+def portions(pieces: Sequence[Sized], characters: int = CHARACTERS_AT_ONCE) -> Iterator[list[Sized]]:
     """Pieces in order, as many together as are translated in good time; a long one alone."""
     portion: list[Sized] = []
     size = 0
     for piece in pieces:
-        if portion and (len(portion) == PIECES_AT_ONCE or size + len(piece) > CHARACTERS_AT_ONCE):
+        if portion and (len(portion) == PIECES_AT_ONCE or size + len(piece) > characters):
             yield portion
             portion, size = [], 0
         portion.append(piece)
@@ -127,7 +117,7 @@ def portions(pieces: Sequence[Sized]) -> Iterator[list[Sized]]:
 
 
 @router.get("/download_file/{name}")
-async def download_file(name: str, engine: TheEngine) -> FileResponse:
+def download_file(name: str, engine: TheEngine) -> FileResponse:
     """Whoever knows the link may have the file."""
     path = engine.settings.data / DOWNLOADS / name
     if not re.fullmatch(r"[0-9a-f]{32}\.[\w.+() -]{1,250}", name) or not path.is_file():

@@ -37,10 +37,21 @@ _BODY = {
                         "format": {"type": "string", "enum": ["text", "html"]},
                         "alternatives": {"type": "integer"},
                         "matches": {"type": "integer", "description": "fuzzy matches to name"},
+                        "confidence": {"type": "boolean", "description": "how likely it is right"},
+                        "memories": {
+                            "type": "array",
+                            "items": {"type": "integer"},
+                            "description": "ids of the memories to use; without it the automatic ones",
+                        },
                         "terms": {
                             "type": "object",
                             "additionalProperties": {"type": "string"},
                             "description": "sources and the targets that must be kept",
+                        },
+                        "term_bases": {
+                            "type": "array",
+                            "items": {"type": "integer"},
+                            "description": "ids of the term bases to keep; without it the automatic ones",
                         },
                         "api_key": {"type": "string"},
                     },
@@ -62,7 +73,10 @@ def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Pr
 
 @router.post("/translate", openapi_extra=_BODY)
 async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
-    """Translate a text or a list of them with the memories that serve automatically."""
+    """Translate a text or a list of them with the memories named, or else those that serve automatically.
+
+    A client that can be told an address and nothing else names them there: `/memories/1,2/translate`.
+    """
     parameters = await Parameters.of(request)
     principal = await asyncio.to_thread(principal_by, engine, request, parameters)
     q = parameters.texts("q")
@@ -76,8 +90,17 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
     detected = [engine.detector.best(text) for text in texts] if source == "auto" else None
     sources = [code for code, _ in detected] if detected else [source] * len(texts)
     matches = parameters.number("matches", 0, MAX_MATCHES)
+    confidence = parameters.flag("confidence")
     terms = terms_in(parameters.values.get("terms"))
-    wish = Wish(HtmlText if format == "html" else None, alternatives, matches, terms=terms)
+    wish = Wish(
+        HtmlText if format == "html" else None,
+        alternatives,
+        matches,
+        confidence,
+        memories=parameters.memories("memories"),
+        terms=terms,
+        term_bases=parameters.ids("term_bases") if "term_bases" in parameters.values else None,
+    )
     answers = await translate_from_each(engine, principal, texts, sources, target, wish)
     many = not isinstance(q, str)
 
@@ -92,8 +115,12 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
         answer["alternatives"] = shown([own.alternatives for own in answers])
     if matches:
         answer["matches"] = shown([own.matches for own in answers])
+    if confidence:
+        answer["confidence"] = shown([own.confidence for own in answers])
     if any(own.repaired for own in answers):
         answer["repaired"] = shown([own.repaired for own in answers])
+    if warnings := list(dict.fromkeys(warning for own in answers for warning in own.warnings)):
+        answer["warnings"] = warnings
     return answer
 
 
@@ -110,7 +137,8 @@ async def translate_for_omegat(request: Request, engine: TheEngine) -> JSONRespo
     source, bar, target = parameters.require("langpair").partition("|")
     if not bar:
         raise KsterError("langpair must be two languages with a bar between them, such as en|de")
-    wish = Wish(HtmlText if parameters.text("format") == "html" else None)
+    markup = HtmlText if parameters.text("format") == "html" else None
+    wish = Wish(markup, memories=parameters.memories("memories"))
     answers = await translate_texts(engine, principal, engine.model_for(source, target), texts, wish)
     data = [{"translatedText": own.text} for own in answers]
     return JSONResponse(
@@ -156,7 +184,7 @@ def suggest(request: Request, parameters: Given, engine: TheEngine) -> dict[str,
     example = Pair(parameters.require("q"), parameters.require("s"))
     served = engine.model_for(parameters.require("source"), parameters.require("target"))
     memory = engine.catalogue.default(principal, served)
-    engine.teach(memory, served, [example], "suggestion")
+    engine.teach(memory, served, [example], "suggestion", author=principal.name)
     return {"success": True}
 
 

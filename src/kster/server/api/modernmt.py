@@ -6,7 +6,6 @@ undoes that.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
@@ -49,12 +48,14 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     given = parameters.text("source")
     source = given or engine.detector.best("\n".join(texts))[0]
     served = engine.model_for(source, target)
-    memories, glossaries = await asyncio.to_thread(_chosen_memories, engine, principal, served, parameters)
     html = (parameters.text("format") or "").lower() in ("text/html", "html", "text/xml")
     more = parameters.number("alt_translations", 0, MAX_ALTERNATIVES)
-    wish = Wish(
-        HtmlText if html else None, more, memories=lambda _: memories, glossaries=lambda _: glossaries
-    )
+    ids = parameters.ids("glossaries")
+
+    def glossaries(served: ServedModel) -> list[Memory]:
+        return [part for _, part in engine.catalogue.chosen(principal, served, ids)]
+
+    wish = Wish(HtmlText if html else None, more, memories=_hints(parameters), glossaries=glossaries)
     answers = await translate_texts(engine, principal, served, texts, wish)
     data = []
     for text, answer in zip(texts, answers, strict=True):
@@ -69,19 +70,10 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
     return ok(data[0] if isinstance(q, str) else data)
 
 
-def _chosen_memories(
-    engine: Engine, principal: Principal, served: ServedModel, parameters: Parameters
-) -> tuple[list[Memory], list[Memory]]:
-    """The memories to search, glossaries included, and the glossaries."""
-    vector = parameters.listed("context_vector")  # "1:0.5,2:0.1"
-    hints = parameters.ids("hints")
-    hints += [memory_id(part.partition(":")[0], "context_vector") for part in vector]
-    named = [engine.catalogue.get(principal, id) for id in dict.fromkeys(hints)]
-    more = [engine.catalogue.get(principal, id) for id in parameters.ids("glossaries")]
-    chosen = engine.catalogue.parts(named, served) if hints else engine.catalogue.automatic(principal, served)
-    glossaries = engine.catalogue.parts(more, served)
-    searched = {memory.id: part for memory, part in [*chosen, *glossaries]}
-    return list(searched.values()), [part for _, part in glossaries]
+def _hints(given: Parameters) -> list[int] | None:
+    """`hints`, and `context_vector` such as "1:0.5,2:0.1"."""
+    vector = [memory_id(part.partition(":")[0], "context_vector") for part in given.listed("context_vector")]
+    return [*given.ids("hints"), *vector] or given.memories("memories")
 
 
 @router.get("/translate/detect")
@@ -149,7 +141,7 @@ def add_content(id: str, given: Given, engine: TheEngine, principal: Writer) -> 
     """One pair, learned when this returns, or a TMX file, imported in the background."""
     memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
     if "tmx" not in given.files:
-        return _teach(engine, memory, given, replace=False)
+        return _teach(engine, principal, memory, given, replace=False)
     upload = given.files["tmx"]
     job_id, path = store(engine, upload, f".tmx{packing(given)}")
     served = _pair_of_tmx(engine, path)
@@ -170,13 +162,16 @@ def replace_content(id: str, given: Given, engine: TheEngine, principal: Writer)
     """The pair takes the place of whatever has its `tuid`."""
     memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
     given.require("tuid")
-    return _teach(engine, memory, given, replace=True)
+    return _teach(engine, principal, memory, given, replace=True)
 
 
-def _teach(engine: Engine, memory: ServerMemory, given: Parameters, *, replace: bool) -> dict[str, Any]:
+def _teach(
+    engine: Engine, principal: Principal, memory: ServerMemory, given: Parameters, *, replace: bool
+) -> dict[str, Any]:
     served = engine.model_for(given.require("source"), given.require("target"))
     pair = Pair(given.require("sentence"), given.require("translation"), given.text("tuid"))
-    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
+    author = principal.name
+    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace, author=author)
     return ok(taught_json(memory, segment))
 
 

@@ -37,7 +37,7 @@ def add_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> di
     memory = _glossary(id, given, engine, principal)
     if "csv" in given.files:
         return ok(_import(engine, principal, memory, given, given.files["csv"]))
-    return ok(_teach(engine, memory, given, replace=False))
+    return ok(_teach(engine, principal, memory, given, replace=False))
 
 
 @router.put("/memories/{id}/glossary")
@@ -45,7 +45,7 @@ def replace_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -
     """The terms take the place of whatever has their `tuid`."""
     memory = _glossary(id, given, engine, principal)
     given.require("tuid")
-    return ok(_teach(engine, memory, given, replace=True))
+    return ok(_teach(engine, principal, memory, given, replace=True))
 
 
 def _glossary(id: str, given: Parameters, engine: Engine, principal: Principal) -> ServerMemory:
@@ -79,12 +79,15 @@ def _header(path: Path) -> list[str]:
         raise KsterError(f"{path}, line 1: cannot be read as languages in CSV ({error})") from None
 
 
-def _teach(engine: Engine, memory: ServerMemory, given: Parameters, *, replace: bool) -> dict[str, Any]:
+def _teach(
+    engine: Engine, principal: Principal, memory: ServerMemory, given: Parameters, *, replace: bool
+) -> dict[str, Any]:
     texts = _terms(given)
     served = _pair_of(engine, list(texts))
     source, target = (_text(texts, language) for language in (served.source, served.target))
     pair = Pair(source, target, given.text("tuid"))
-    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace)
+    author = principal.name
+    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace, author=author)
     return taught_json(memory, segment)
 
 

@@ -16,10 +16,13 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class Parameters:
-    """Looked up by name; the body wins over the query."""
+    """Looked up by name; the body wins over the query. memories: those that the address names, if any."""
 
-    def __init__(self, values: dict[str, Any], files: dict[str, UploadFile]) -> None:
+    def __init__(
+        self, values: dict[str, Any], files: dict[str, UploadFile], memories: list[int] | None = None
+    ) -> None:
         self.values, self.files = values, files
+        self._memories = memories
 
     @classmethod
     async def of(cls, request: Request) -> Parameters:
@@ -43,7 +46,7 @@ class Parameters:
             values |= fields
         else:
             values |= _json(await request.body(), kind)
-        return cls(values, files)
+        return cls(values, files, memories_of_address(request))
 
     def text(self, name: str) -> str | None:
         """None when it is missing or empty."""
@@ -81,6 +84,16 @@ class Parameters:
         """Ids of memories, as "1,2" or as a list."""
         return [memory_id(part, name) for part in self.listed(name)]
 
+    def memories(self, name: str) -> list[int] | None:
+        """Ids of the memories to use, by this parameter or by the address; None: the automatic ones."""
+        return self.ids(name) if name in self.values else self._memories
+
+    def flag(self, name: str) -> bool:
+        value = str(self.values.get(name) or "false").lower()
+        if value not in ("true", "false", "1", "0"):
+            raise KsterError(f"`{name}` is {value!r}; accepted: true, false")
+        return value in ("true", "1")
+
     def number(self, name: str, default: int, most: int) -> int:
         value = self.values.get(name)
         if value is None or value == "":
@@ -92,6 +105,14 @@ class Parameters:
         if not 0 <= number <= most:
             raise KsterError(f"`{name}` is {number}; accepted: 0 to {most}")
         return number
+
+
+def memories_of_address(request: Request) -> list[int] | None:
+    """The memories of `/memories/1,2/translate`: for clients that can be told an address and nothing else."""
+    named: str | None = request.scope["state"].get("memories")
+    if named is None:
+        return None
+    return [memory_id(part, "memories") for part in named.removeprefix("none").split(",") if part]
 
 
 Given = Annotated[Parameters, Depends(Parameters.of)]

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from kster.translation import TokenExplanation, Translation
-from kster.translation.words import words_of as group_tokens
+from kster.translation.words import placed_words
 
 EXAMPLES = 8  # a token's nearest are listed; their weights say how much the rest matters
 
@@ -19,31 +19,26 @@ def words_of(
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
     differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory had to
-    say; `term` is the source of the term it was written for, if any. homes: for each memory's directory, how
-    to name it to clients.
+    say; `term` is the source of the term it was written for, if any; `confidence` is None unless it was asked
+    for. homes: for each memory's directory, how to name it to clients.
     """
     words: list[dict[str, Any]] = []
-    cursor = 0
     tokens = translation.tokens or ()
-    for word in group_tokens([token.token for token in tokens], end_token):
-        group, text = tokens[word.first : word.last], word.text
-        if not text or group[0].token == end_token:
-            continue
-        start = translation.text.find(text, cursor)
-        end = start + len(text) if start >= 0 else None
-        cursor = end if end is not None else cursor
+    for word, start, end in placed_words([token.token for token in tokens], translation.text, end_token):
+        group = tokens[word.first : word.last]
         weights = [token.mixing_weight for token in group]
         strongest = group[weights.index(max(weights))]
         words.append(
             {
-                "text": text,
-                "start": start if start >= 0 else None,
+                "text": word.text,
+                "start": start,
                 "end": end,
                 "mixing_weight": strongest.mixing_weight,
                 "bandwidth": strongest.bandwidth,
                 "probability": _product(token.probability for token in group),
                 "base_probability": _product(token.base_probability for token in group),
                 "term": next((token.term for token in group if token.term is not None), None),
+                "confidence": group[0].confidence,
                 "tokens": [_token(token, homes) for token in group],
                 "segments": _segments(group, homes),
             }

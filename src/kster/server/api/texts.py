@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+from kster.documents.document import at_most
 from kster.documents.html import HtmlText
+from kster.errors import KsterError
 from kster.memory import Match, Memory
 from kster.server.auth.access import Principal
 from kster.server.work.engine import Engine
@@ -16,9 +18,15 @@ from kster.server.work.term_guides import glossary_terms
 from kster.terms import Term
 from kster.text.codes import CodedText
 from kster.text.languages import match_rank
+from kster.text.voice import Voice, voice_of
+from kster.translation import Translation
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MAX_ALTERNATIVES = 8
 MAX_MATCHES = 20
+LOOKED_AT = 4  # hypotheses, for one that speaks to its readers as is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +34,76 @@ class Wish:
     """How texts are to be translated.
 
     markup: what reads texts that are marked up; None for plain ones. split_sentences: None for the server's
-    way. memories: which for a model; None for those that serve automatically. matches: how many to name.
-    terms: to be kept, and glossaries: memories for a model whose segments are such terms.
+    way. memories: ids; None for those that serve automatically. matches: how many to name; context: where
+    the texts stand, for matches.
+    terms: to be kept, beside those of term_bases (ids; None for the automatic ones) and of glossaries,
+    which are memories for a model whose segments are such terms, and examples. voice: how readers are spoken
+    to, where memories have such segments; voice_needed: whether it is an error where they have none.
     """
 
     markup: Callable[[str], HtmlText] | None = None
     alternatives: int = 0
     matches: int = 0
+    confidence: bool = False
     split_sentences: bool | None = None
-    memories: Callable[[ServedModel], Sequence[Memory]] | None = None
+    memories: Sequence[int] | None = None
     terms: Sequence[Term] = ()
+    term_bases: Sequence[int] | None = None
     glossaries: Callable[[ServedModel], Sequence[Memory]] | None = None
+    voice: Voice | None = None
+    voice_needed: bool = False
+    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A translation for clients. repaired: see `Translation`; matches: as `match_json` says them."""
+    """A translation for clients. repaired, confidence: see `Translation`; matches: see `match_json`. warnings
+    are about memories that should have helped and could not."""
 
     text: str
     alternatives: list[str] = field(default_factory=list)
     repaired: bool = False
     matches: list[dict[str, Any]] = field(default_factory=list)
+    warnings: Sequence[str] = ()
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a translation is made with, and warnings about what is missing."""
+
+    memories: Sequence[Memory]
+    terms: Sequence[Term]
+    warnings: Sequence[str]
+    voice: Voice | None = None  # that was wanted, and that the memories have
+    key: str | None = None  # the name of the client's
+
+    @classmethod
+    async def of(cls, engine: Engine, principal: Principal, served: ServedModel, wish: Wish) -> Means:
+        return await asyncio.to_thread(cls._find, engine, principal, served, wish)
+
+    @classmethod
+    def _find(cls, engine: Engine, principal: Principal, served: ServedModel, wish: Wish) -> Means:
+        catalogue = engine.catalogue
+        memories = [part for _, part in catalogue.chosen(principal, served, wish.memories)]
+        glossaries = wish.glossaries(served) if wish.glossaries is not None else []
+        memories += [part for part in glossaries if part not in memories]
+        given = [*wish.terms, *glossary_terms(glossaries)]
+        terms = engine.terms.terms_for(principal, served, wish.term_bases, given)
+        warnings, voice = catalogue.warnings(principal, served, wish.memories), wish.voice
+        if voice is not None:
+            spoken = engine.voices.chosen(memories, served.target, voice)
+            if spoken is None and wish.voice_needed:
+                raise KsterError("'formality' is not supported for given 'target_lang'.")
+            memories, voice = (memories, None) if spoken is None else (spoken, voice)
+        return cls(memories, terms, warnings, voice, principal.name)
+
+
+async def in_good_time(engine: Engine, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Read or write a document in a thread, which gives up by itself when the time of a request is over:
+    nobody could interrupt it."""
+    with at_most(engine.settings.timeout_seconds):
+        return await asyncio.to_thread(work, *given, **named)
 
 
 async def translate_from_each(
@@ -75,42 +132,53 @@ def is_target_already(engine: Engine, source: str, target: str) -> bool:
 async def translate_texts(
     engine: Engine, principal: Principal, served: ServedModel, texts: list[str], wish: Wish
 ) -> list[Answer]:
-    memories: Sequence[Memory]
-    if wish.memories is None:
-        chosen = await asyncio.to_thread(engine.catalogue.automatic, principal, served)
-        memories = [part for _, part in chosen]
-    else:
-        memories = await asyncio.to_thread(wish.memories, served)
-    terms = list(wish.terms)
-    if wish.glossaries is not None:
-        terms += await asyncio.to_thread(glossary_terms, wish.glossaries(served))
+    means = await Means.of(engine, principal, served, wish)
     read = wish.markup
-    documents = await asyncio.to_thread(lambda: [read(text) for text in texts]) if read else []
+    documents = await in_good_time(engine, lambda: [read(text) for text in texts]) if read else []
     units = [CodedText.of(unit.text) for document in documents for unit in document.units]
     results = await engine.translate(
         served,
         units if read else texts,
-        memories,
-        n_best=1 if read else 1 + wish.alternatives,
+        means.memories,
+        n_best=1 if read else max(1 + wish.alternatives, LOOKED_AT if means.voice else 1),
         split_sentences=wish.split_sentences,
-        terms=terms,
+        terms=means.terms,
+        confidence=wish.confidence,
+        key=means.key,
     )
-    found = await engine.matches(texts, memories, wish.matches)
+    found = await engine.matches(texts, means.memories, wish.matches, wish.context)
     named = [
         [match_json(text, one, engine.catalogue.id_of(one.memory)) for one in own]
         for text, own in zip(texts, found, strict=True)
     ]
     if read is None:
         return [
-            Answer(done.text, list(done.alternatives), done.repaired, matches)
+            Answer(text, others[: wish.alternatives], done.repaired, matches, means.warnings, done.confidence)
             for done, matches in zip(results, named, strict=True)
+            for text, *others in [in_voice([done.text, *done.alternatives], served.target, means.voice)]
         ]
     answers, waiting = [], iter(results)
     for document, matches in zip(documents, named, strict=True):
         own = [next(waiting) for _ in document.units]
-        text = await asyncio.to_thread(document.written, [list(result.content) for result in own])
-        answers.append(Answer(text, [], any(result.repaired for result in own), matches))
+        text = await in_good_time(engine, document.written, [list(result.content) for result in own])
+        repaired = any(result.repaired for result in own)
+        sure = mean_confidence(own) if wish.confidence else None
+        answers.append(Answer(text, [], repaired, matches, means.warnings, sure))
     return answers
+
+
+def in_voice(texts: list[str], language: str, voice: Voice | None) -> list[str]:
+    """Hypotheses, the best first, with those last that speak to their readers in the other way."""
+    if voice is None:
+        return texts
+    return sorted(texts, key=lambda text: voice_of(text, language) not in (None, voice))
+
+
+def mean_confidence(translations: Sequence[Translation]) -> float:
+    """Of the texts of one document, by their lengths; 1 where there is none."""
+    lengths = [len(one.source) for one in translations]
+    sure = sum(length * (one.confidence or 0.0) for length, one in zip(lengths, translations, strict=True))
+    return sure / sum(lengths) if any(lengths) else 1.0
 
 
 def match_json(text: str, match: Match, memory: Any) -> dict[str, Any]:

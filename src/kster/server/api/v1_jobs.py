@@ -145,7 +145,7 @@ def show_job(job: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
 def cancel_job(job: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """Give a job up. An import that was cancelled has added nothing; an earlier fit stays in use."""
     unwanted = visible_job(engine, principal, job)
-    engine.cancel(unwanted)
+    engine.jobs.cancel(unwanted)
     return job_json(engine, unwanted)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +15,7 @@ from starlette.responses import StreamingResponse
 
 from kster.errors import KsterError
 from kster.formats import Pair, write_pairs
-from kster.memory import Memory, MemoryInfo
+from kster.memory import Memory, MemoryInfo, Segment
 from kster.server.api.context import Reader, TheEngine, Writer
 from kster.server.api.parameters import require_whole
 from kster.server.auth.access import NotFound, Principal
@@ -47,6 +48,12 @@ class Example(BaseModel):
     pair: str | None = None
     unit: Annotated[str, AfterValidator(require_whole)] | None = Field(
         None, max_length=500, description="An id of the client's own."
+    )
+    context: Annotated[str, AfterValidator(require_whole)] | None = Field(
+        None, max_length=1_000, description="Where the source stands, if it means something else elsewhere."
+    )
+    status: Literal["draft", "approved", "rejected"] = Field(
+        "approved", description="Drafts and rejected segments are kept, but teach nothing."
     )
 
 
@@ -98,6 +105,10 @@ def list_segments(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0)] = 0,
     newest: bool = False,
+    state: Annotated[
+        Literal["live", "draft", "rejected", "superseded", "kept"],
+        Query(description="live: they teach; superseded: newer ones took their place; kept: all of them."),
+    ] = "live",
     pair: PairName = None,
 ) -> dict[str, Any]:
     """Segments in the order they were added, or newest first; query: text in either side, in any case."""
@@ -108,13 +119,13 @@ def list_segments(
     part = engine.catalogue.part(memory, served)
     if part is None:
         return {"memory": id, "pair": served.pair, "total": 0, "segments": []}
-    total = part.segment_count(query)
+    total = part.segment_count(query, state=state)
     if newest:
         first = max(0, total - offset - limit)
-        found = part.segments(max(0, total - offset - first), first, query)
+        found = part.segments(max(0, total - offset - first), first, query, state=state)
         found.reverse()
     else:
-        found = part.segments(limit, offset, query)
+        found = part.segments(limit, offset, query, state=state)
     segments = [asdict(segment) for segment in found]
     return {"memory": id, "pair": served.pair, "total": total, "segments": segments}
 
@@ -124,8 +135,8 @@ def add_segment(id: int, example: Example, engine: TheEngine, principal: Writer)
     """Add one example; the next translation knows it. One that is there already is returned as it is."""
     memory = engine.catalogue.get(principal, id, to_change=True)
     served = chosen_pair(engine, memory, example.pair)
-    pair = Pair(example.source, example.target, example.unit)
-    (segment,) = engine.teach(memory, served, [pair], "v1")
+    pair = Pair(example.source, example.target, example.unit, None, example.context, example.status)
+    (segment,) = engine.teach(memory, served, [pair], "v1", author=principal.name)
     return {"memory": id, "pair": served.pair, **asdict(segment)}
 
 
@@ -134,8 +145,8 @@ def show_segment(
     id: int, segment: int, engine: TheEngine, principal: Reader, pair: PairName = None
 ) -> dict[str, Any]:
     memory = engine.catalogue.get(principal, id)
-    served, part = _part(engine, memory, pair)
-    found = _segment(part, memory, segment)
+    served, part = part_of(engine, memory, pair)
+    found = segment_of(part, memory, segment)
     return {"memory": id, "pair": served.pair, **asdict(found)}
 
 
@@ -145,12 +156,14 @@ def edit_segment(
 ) -> dict[str, Any]:
     """Replace a segment's texts. It gets a new id, since what the model makes of it changes, too."""
     memory = engine.catalogue.get(principal, id, to_change=True)
-    served, part = _part(engine, memory, pair or example.pair)
-    old = _segment(part, memory, segment)
+    served, part = part_of(engine, memory, pair or example.pair)
+    old = segment_of(part, memory, segment)
     if (old.source, old.target) == (example.source, example.target):
         return {"memory": id, "pair": served.pair, **asdict(old)}
-    new = engine.edit(part, segment, Pair(example.source, example.target, example.unit), "v1")
-    return {"memory": id, "pair": served.pair, **asdict(new)}
+    pair_given = Pair(example.source, example.target, example.unit)
+    others = teaching_beside(part, old, example.source)
+    new = engine.edit(part, segment, pair_given, "v1", principal.name)
+    return {"memory": id, "pair": served.pair, **asdict(new), "beside": others}
 
 
 @router.delete("/memories/{id}/segments/{segment}")
@@ -159,10 +172,10 @@ def remove_segment(
 ) -> dict[str, Any]:
     """Remove one example; it is never retrieved again."""
     memory = engine.catalogue.get(principal, id, to_change=True)
-    _, part = _part(engine, memory, pair)
-    _segment(part, memory, segment)
-    part.remove(segment)
-    return {"removed": segment}
+    _, part = part_of(engine, memory, pair)
+    others = teaching_beside(part, segment_of(part, memory, segment))
+    part.remove(segment, author=principal.name)
+    return {"removed": segment, "beside": others}
 
 
 @router.get("/memories/{id}/export")
@@ -175,7 +188,7 @@ def export_memory(
 ) -> StreamingResponse:
     """All segments of a language pair as a file."""
     memory = engine.catalogue.get(principal, id)
-    served, part = _part(engine, memory, pair)
+    served, part = part_of(engine, memory, pair)
     file = tempfile.TemporaryDirectory(prefix="kster-export-")
     path = Path(file.name) / f"memory.{format}"
     try:
@@ -232,6 +245,8 @@ def _pair_json(served: ServedModel, info: MemoryInfo) -> dict[str, Any]:
         "target": served.target,
         "segments": info.segments,
         "entries": info.entries,
+        "without_keys": info.without_keys,
+        "unusable": info.unusable,
         "bytes_on_disk": info.bytes_on_disk,
         "index": info.index,
         "fitted": info.fitted,
@@ -243,7 +258,7 @@ def _pair_json(served: ServedModel, info: MemoryInfo) -> dict[str, Any]:
     }
 
 
-def _part(engine: Engine, memory: ServerMemory, pair: str | None) -> tuple[ServedModel, Memory]:
+def part_of(engine: Engine, memory: ServerMemory, pair: str | None) -> tuple[ServedModel, Memory]:
     served = chosen_pair(engine, memory, pair)
     part = engine.catalogue.part(memory, served)
     if part is None:
@@ -251,8 +266,23 @@ def _part(engine: Engine, memory: ServerMemory, pair: str | None) -> tuple[Serve
     return served, part
 
 
-def _segment(part: Memory, memory: ServerMemory, id: int) -> Any:
+def segment_of(part: Memory, memory: ServerMemory, id: int) -> Segment:
     try:
         return part.segment(id)
     except KsterError:
         raise NotFound(f"memory {memory.id} has no segment {id}") from None
+
+
+def teaching_beside(part: Memory, segment: Segment, *sources: str) -> list[int]:
+    """The others that teach now and that a change of this segment can reach: those with its source, or one of
+    these, in its context, and the one in its place. An undo needs to know them."""
+    found = {
+        other.id
+        for source in {segment.source, *sources}
+        for other in part.find_text(source=source)
+        if other.context == segment.context
+    }
+    if segment.superseded_by is not None:
+        with suppress(KsterError):  # it may be gone
+            found |= {newer.id for newer in [part.segment(segment.superseded_by)] if newer.is_live}
+    return sorted(found - {segment.id})

@@ -30,6 +30,7 @@ class Principal:
 
     key_id: int | None
     scope: str
+    name: str | None = None  # of the key: the author of what is added and changed with it
 
     def may(self, scope: str) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
@@ -70,7 +71,7 @@ def identify(keys: Keys, token: str | None, *, required: bool) -> Principal:
     key = keys.find(token)
     if key is None:
         raise Forbidden("this API key is unknown or revoked")
-    return Principal(key.id, key.scope)
+    return Principal(key.id, key.scope, key.name)
 
 
 def identified(request: Request) -> Principal | ApiError:

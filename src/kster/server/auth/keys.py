@@ -70,17 +70,21 @@ class Keys:
     def any_in_use(self) -> bool:
         return self._database.one("SELECT 1 FROM keys WHERE revoked IS NULL LIMIT 1") is not None
 
-
-def require_some_key(settings: ServerSettings) -> None:
-    """Raises KsterError when keys are needed and there is none: nobody could use such a server."""
-    database = ServerDatabase(settings.data)
-    try:
-        if settings.keys_required and not Keys(database).any_in_use:
+    def require_some(self, settings: ServerSettings) -> None:
+        """Raises KsterError when keys are needed and there is none: nobody could use such a server."""
+        if settings.keys_required and not self.any_in_use:
             why = "keys are required" if settings.on_loopback else f"{settings.host} can be reached by others"
             raise KsterError(
                 f"{why}, and there is no API key yet; make one with `kster keys add NAME --data "
                 f"{settings.data}`, or bind to 127.0.0.1"
             )
+
+
+def require_some_key(settings: ServerSettings) -> None:
+    """As `Keys.require_some`, before there is a server."""
+    database = ServerDatabase(settings.data)
+    try:
+        Keys(database).require_some(settings)
     finally:
         database.close()
 

@@ -77,6 +77,12 @@ class Batcher(Generic[Work, Result]):
         with self._changed:
             return sum(map(len, self._pending.values()))
 
+    @property
+    def waiting_requests(self) -> int:
+        """How many have texts that wait."""
+        with self._changed:
+            return len({unit.request for units in self._pending.values() for unit in units})
+
     def close(self) -> None:
         """Finish what was submitted, then stop."""
         with self._changed:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kster.errors import KsterError
-from kster.memory import Memory
+from kster.memory import Memory, MemorySize
 from kster.server.api.parameters import require_whole
 from kster.server.auth.access import Forbidden, NotFound, Principal
 from kster.server.database import ServerDatabase, now
@@ -106,8 +106,21 @@ class Catalogue:
         own = (m for m in self.visible(principal) if m.shared or m.owner == principal.key_id)
         return [memory for memory in own if memory.automatic]
 
-    def warnings(self, principal: Principal, served: ServedModel) -> list[str]:
+    def chosen(
+        self, principal: Principal, served: ServedModel, ids: Iterable[int] | None
+    ) -> list[tuple[ServerMemory, Memory]]:
+        """Those named that have examples for this model; None: those that serve automatically.
+
+        Raises KsterError for a named one that is damaged: it is not silently left out.
+        """
+        if ids is None:
+            return self.automatic(principal, served)
+        return self.parts([self.get(principal, id) for id in dict.fromkeys(ids)], served)
+
+    def warnings(self, principal: Principal, served: ServedModel, ids: Iterable[int] | None) -> list[str]:
         """For a client that named no memory: which of those that should have served it could not."""
+        if ids is not None:
+            return []
         return [
             f"memory {memory.id} ({memory.name}) was left out: {self.forget_paths(reason)}"
             for memory in self._automatic(principal)
@@ -270,14 +283,17 @@ class Catalogue:
                 log.warning("a memory cannot be opened and is left out", extra=more)
         return found
 
-    def sizes(self) -> list[tuple[int, str, int, int]]:
-        """Of each memory in use and language pair: id, pair, entries and segments."""
+    def sizes(self) -> list[tuple[int, str, MemorySize]]:
+        """Of each memory in use and language pair: id, pair and size."""
         names = {served.model.fingerprint: served.pair for served in self._models}
         with self._lock:
             in_use = list(self._open.items())
-        return [
-            (id, names[model], memory.entry_count, memory.segment_count()) for (id, model), memory in in_use
-        ]
+        return [(id, names[model], memory.size()) for (id, model), memory in in_use]
+
+    def in_use(self) -> list[Memory]:
+        """The memories that have been opened."""
+        with self._lock:
+            return list(self._open.values())
 
     def id_of(self, directory: str) -> int | None:
         """The memory that has a language pair in this directory."""

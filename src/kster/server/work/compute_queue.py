@@ -8,8 +8,6 @@ nobody translates.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 
 class ComputeQueue:
@@ -30,26 +28,3 @@ class ComputeQueue:
         with self._changed:
             self._served += 1
             self._changed.notify_all()
-
-    @contextmanager
-    def by_pieces(self) -> Iterator[Callable[[bool], None]]:
-        """For work that is a turn long only in pieces: call what is yielded after each of them.
-
-        Its argument: whether another piece follows; without one the turn is over.
-        """
-        mine = True
-        self.__enter__()
-
-        def let_others(more: bool) -> None:
-            nonlocal mine
-            mine = False
-            self.__exit__()
-            if more:
-                self.__enter__()
-                mine = True
-
-        try:
-            yield let_others
-        finally:
-            if mine:
-                self.__exit__()

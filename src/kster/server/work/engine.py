@@ -13,7 +13,7 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Match, Memory, MemoryGroup, Segment
 from kster.server.auth.access import Principal
-from kster.server.auth.keys import Keys, require_some_key
+from kster.server.auth.keys import Keys
 from kster.server.database import ServerDatabase
 from kster.server.errors import TooLarge, TooSlow
 from kster.server.metrics import Metrics
@@ -22,7 +22,10 @@ from kster.server.work.catalogue import Catalogue, ServerMemory
 from kster.server.work.compute_queue import ComputeQueue
 from kster.server.work.import_and_fit import JobRunners
 from kster.server.work.jobs import FINISHED, Job, Jobs
+from kster.server.work.key_worker import KeyWorker
 from kster.server.work.served_model import ServedModel, Work
+from kster.server.work.term_catalogue import TermCatalogue
+from kster.server.work.voices import Voices
 from kster.terms import Term
 from kster.text.detection import Detector
 from kster.text.languages import match_rank
@@ -40,24 +43,44 @@ class Engine:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
+        self.idle = True  # whether nothing is being computed any more, once it is closed
+        self._key_worker: KeyWorker | None = None
         self.metrics = Metrics()
-        self.database = ServerDatabase(settings.data)
+        self.database = self._open_database()
         self.keys = Keys(self.database)
-        if settings.keys_required:
-            require_some_key(settings)
+        self.keys.require_some(settings)
         self.compute = ComputeQueue()
         self.models = _load_models(settings, self.compute, self.metrics)
-        self.catalogue = Catalogue(settings.data, self.database, self.models)
-        for directory in settings.memories:
-            self.catalogue.share(directory)
+        self.catalogue = self._open_catalogue()
+        self.terms = TermCatalogue(settings.data, self.database)
+        self.voices = Voices()
         self.detector = Detector({code for m in self.models for code in (m.source, m.target)})
         self.uploads = settings.data / UPLOADS
         self.uploads.mkdir(exist_ok=True)
-        self.jobs = Jobs(self.database)
-        self.metrics.watch_queue(lambda: sum(model.batcher.waiting for model in self.models))
-        runners = JobRunners(self.catalogue, self.jobs, self.compute, self.uploads, self.model_by_pair)
-        self.jobs.start({"import": runners.run_import, "fit": runners.run_fit})
+        self.metrics.waiting_texts.set_function(lambda: sum(m.batcher.waiting for m in self.models))
+        self.metrics.waiting_requests.set_function(
+            lambda: sum(m.batcher.waiting_requests for m in self.models)
+        )
+        self.jobs = self._start_jobs()
         self._sweep_uploads()
+
+    # What a server of its own has, and one among others (`kster.cluster`) has elsewhere.
+
+    def _open_database(self) -> ServerDatabase:
+        return ServerDatabase(self.settings.data)
+
+    def _open_catalogue(self) -> Catalogue:
+        catalogue = Catalogue(self.settings.data, self.database, self.models)
+        for directory in self.settings.memories:
+            catalogue.share(directory)
+        return catalogue
+
+    def _start_jobs(self) -> Jobs:
+        jobs = Jobs(self.database)
+        self._key_worker = worker = KeyWorker(self.catalogue, self.compute)
+        runners = JobRunners(self.catalogue, jobs, self.uploads, self.model_by_pair, worker.wake)
+        jobs.start({"import": runners.run_import, "fit": runners.run_fit}, runners.discard_upload)
+        return jobs
 
     def _sweep_uploads(self) -> None:
         """Delete files whose request died before its job was written down."""
@@ -69,9 +92,13 @@ class Engine:
     def close(self) -> None:
         for model in self.models:
             model.close()
-        self.jobs.stop()
-        self.catalogue.close()
-        self.database.close()
+        self.idle = self.jobs.stop()
+        if self._key_worker is not None:
+            self.idle &= self._key_worker.stop()
+        if self.idle:  # else somebody still uses them
+            self.catalogue.close()
+            self.terms.close()
+            self.database.close()
 
     # Languages ---------------------------------------------------------------------------------------
 
@@ -101,21 +128,25 @@ class Engine:
         method: Method | None = None,
         n_best: int = 1,
         explain: bool = False,
+        confidence: bool = False,
         split_sentences: bool | None = None,
         terms: Sequence[Term] = (),
         patience: float = 1.0,
+        key: str | None = None,
     ) -> list[Translation]:
         """Translate texts, together with whatever other clients ask for in these milliseconds.
 
         split_sentences: None for the server's setting. terms: to be kept.
-        patience: how many times `timeout_seconds` it may take.
+        patience: how many times `timeout_seconds` it may take. key: the name of the client's, for metrics.
         """
         method = method or ("kster" if memories else "base")
         used = tuple(memories) if method != "base" else ()
-        decoding = Decoding(beam=max(self.settings.beam, n_best), n_best=n_best, explain=explain)
+        decoding = Decoding(
+            beam=max(self.settings.beam, n_best), n_best=n_best, explain=explain, confidence=confidence
+        )
         guide = await asyncio.to_thread(served.terms.get, terms) if terms else None
         work = Work(used, method, decoding, guide)
-        self.metrics.characters.inc(sum(map(len, texts)))
+        self.metrics.count_characters(sum(map(len, texts)), key)
         seconds = self.settings.timeout_seconds * patience
         try:
             async with asyncio.timeout(seconds):
@@ -130,7 +161,9 @@ class Engine:
                 "once, or try again"
             ) from None
 
-    async def matches(self, texts: Sequence[str], memories: Sequence[Memory], n: int) -> list[list[Match]]:
+    async def matches(
+        self, texts: Sequence[str], memories: Sequence[Memory], n: int, context: str | None = None
+    ) -> list[list[Match]]:
         """For each text its n best fuzzy matches; none for one that is too long to be a segment."""
         if n == 0 or not memories:
             return [[] for _ in texts]
@@ -138,7 +171,9 @@ class Engine:
 
         def find() -> list[list[Match]]:
             return [
-                group.matches(text, n, least=LEAST_MATCH) if 0 < len(text) <= LONGEST_MATCHED else []
+                group.matches(text, n, least=LEAST_MATCH, context=context)
+                if 0 < len(text) <= LONGEST_MATCHED
+                else []
                 for text in texts
             ]
 
@@ -178,6 +213,7 @@ class Engine:
         origin: str,
         *,
         replace_unit: bool = False,
+        author: str | None = None,
     ) -> list[Segment]:
         """Add examples; the next translation knows them. replace_unit: each replaces those with its id.
 
@@ -189,19 +225,19 @@ class Engine:
         assert part is not None
         if replace_unit:
             segments = [
-                part.replace(pair.id, pair.source, pair.target, origin=origin)
+                part.replace(pair.id, pair.source, pair.target, origin=origin, author=author)
                 for pair in pairs
                 if pair.id is not None
             ]
         else:
-            segments = part.add_many(pairs, origin=origin)
+            segments = part.add_many(pairs, origin=origin, author=author)
         self.metrics.taught.inc(len(segments))
         return segments
 
-    def edit(self, part: Memory, id: int, pair: Pair, origin: str) -> Segment:
+    def edit(self, part: Memory, id: int, pair: Pair, origin: str, author: str | None = None) -> Segment:
         """Give a segment other texts, as one change: nobody ever sees both, or neither."""
         self.require_size([pair.source, pair.target])
-        edited = part.edit(id, pair.source, pair.target, origin=origin, unit=pair.id)
+        edited = part.edit(id, pair.source, pair.target, origin=origin, unit=pair.id, author=author)
         self.metrics.taught.inc()
         return edited
 
@@ -216,18 +252,18 @@ class Engine:
         id: str,
     ) -> Job:
         """Take over an uploaded file, which lies in `uploads/ID`, as an import job."""
-        request = {"pair": pair, "file": source.name, "name": name, "format": format}
+        request = {
+            "pair": pair,
+            "file": source.name,
+            "name": name,
+            "format": format,
+            "author": principal.name,
+        }
         try:
             return self.jobs.submit("import", memory.id, principal.key_id, request, id)
         except BaseException:
             shutil.rmtree(source.parent, ignore_errors=True)
             raise
-
-    def cancel(self, job: Job) -> None:
-        """Give a job up. Raises AlreadyFinished."""
-        self.jobs.cancel(job)
-        if job.state in FINISHED:  # it had not begun
-            shutil.rmtree(self.uploads / job.id, ignore_errors=True)
 
     @property
     def upload_limit(self) -> int:
@@ -241,7 +277,7 @@ class Engine:
 def _load_models(settings: ServerSettings, compute: ComputeQueue, metrics: Metrics) -> list[ServedModel]:
     """Those named, and those of memories whose model was not named."""
     wanted = list(settings.models)
-    models = [ServedModel.load(model, settings, compute, metrics.on_batch) for model in wanted]
+    models = [ServedModel.load(model, settings, compute, metrics) for model in wanted]
     for directory in settings.memories:
         with Memory.open(directory) as opened:
             description = opened.description
@@ -251,7 +287,7 @@ def _load_models(settings: ServerSettings, compute: ComputeQueue, metrics: Metri
                 source=description.source_lang,
                 target=description.target_lang,
             )
-            models.append(ServedModel.load(setting, settings, compute, metrics.on_batch))
+            models.append(ServedModel.load(setting, settings, compute, metrics))
     if not models:
         raise KsterError("nothing to serve: give --model MODEL or --memory DIR")
     pairs = [model.pair for model in models]

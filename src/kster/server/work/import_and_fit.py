@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,15 @@ from kster.formats import Pair, Rejection, read_pairs
 from kster.server.auth.access import LOCAL
 from kster.server.errors import is_disk_full
 from kster.server.work.catalogue import Catalogue
-from kster.server.work.compute_queue import ComputeQueue
 from kster.server.work.jobs import Cancelled, Job, Jobs, Stopped
 from kster.server.work.served_model import ServedModel
-from kster.smoothing import FitSettings, fit
-from kster.smoothing.fitting.metric_fit import steps_of
+from kster.smoothing import FitReport, FitSettings, fit
 from kster.smoothing.fitting.optimisation import CurvePoint
 
 MAX_UNITS = 5_000_000  # of one file: a small compressed one may hold any number
 REPORTED = 1_000  # rejections kept in a job's report; all are counted
 HOPELESS = 10_000  # units without a single pair among them, after which a file is given up
 COUNTED_AT_ONCE = 500
-PAIRS_AT_ONCE = 16  # between two reports of progress, and two turns
 
 
 class JobRunners:
@@ -35,33 +32,34 @@ class JobRunners:
         self,
         catalogue: Catalogue,
         jobs: Jobs,
-        compute: ComputeQueue,
         uploads: Path,
         model_by_pair: Callable[[str], ServedModel],
+        when_imported: Callable[[], None] = lambda: None,
     ) -> None:
-        self._catalogue, self._jobs, self._compute = catalogue, jobs, compute
-        self._uploads, self._model_by_pair = uploads, model_by_pair
+        """when_imported: called when there are examples whose keys have yet to be made."""
+        self._catalogue, self._jobs = catalogue, jobs
+        self._uploads, self._model_by_pair, self._when_imported = uploads, model_by_pair, when_imported
 
     def run_import(self, job: Job) -> dict[str, Any]:
-        """Read the uploaded file twice: to know how long it is and that it is whole, and to learn from it."""
-        upload = self._uploads / job.id
-        file = upload / job.request["file"]
+        """Read the uploaded file twice: to know how long it is and that it is whole, and to take it over.
+
+        Keys are made later.
+        """
+        file = self._uploads / job.id / job.request["file"]
         try:
             with self._for_its_memory(job):
-                result = self._import(job, file)
-        except Cancelled:
-            _discard(upload)
-            raise
+                return self._import(job, file)
         except KsterError as error:
             if is_disk_full(error):
                 raise  # it is done when there is room
-            _discard(upload)
             message = str(error).replace(str(file), job.request["name"])
             if self._catalogue.exists(job.memory):
                 message = f"{message}; nothing was imported"
             raise KsterError(message) from error
-        _discard(upload)
-        return result
+
+    def discard_upload(self, job: Job) -> None:
+        """Not before the job's end is written down: until then another server may have to do it again."""
+        shutil.rmtree(self._uploads / job.id, ignore_errors=True)
 
     def _import(self, job: Job, file: Path) -> dict[str, Any]:
         name = job.request["name"]
@@ -76,7 +74,7 @@ class JobRunners:
             kept.clear()
             rejected = 0
             for number, item in enumerate(
-                read_pairs(file, served.source, served.target, format=job.request["format"]), 1
+                read_pairs(file, served.source, served.target, format=job.request["format"], drafts=True), 1
             ):
                 if isinstance(item, Pair):
                     yield item
@@ -99,16 +97,18 @@ class JobRunners:
             if total > MAX_UNITS:
                 raise KsterError(f"{name}: more than {MAX_UNITS:,} units; divide it")
         self._report(job, "learning", 0, total)
-
-        with self._compute.by_pieces() as let_others:
-
-            def progress(done: int) -> None:
-                self._report(job, "learning", done, total)
-                let_others(done < total)  # what comes after the last pair is no computing
-
-            report = target.import_pairs(pairs(), name, progress, at_once=PAIRS_AT_ONCE)
+        report = target.import_pairs(
+            pairs(),
+            name,
+            lambda done: self._report(job, "learning", done, total),
+            keys="later",
+            author=job.request.get("author"),
+        )
+        self._when_imported()
         return {
             "added": report.added,
+            "drafts": report.drafts,
+            "approved": len(report.approved),
             "duplicates": report.duplicates,
             "rejected": rejected + len(report.rejected),
             "rejections": [asdict(rejection) for rejection in (kept + report.rejected)[:REPORTED]],
@@ -126,11 +126,10 @@ class JobRunners:
                 f"memory {job.memory} has no examples for {served.pair} yet; add some, then fit it"
             )
         settings = FitSettings(**job.request.get("settings", {}))
-        totals = {"fitting": settings.steps, "measuring": steps_of(settings)}
         job.points.clear()
 
-        def on_progress(phase: str, done: int) -> None:
-            self._report(job, phase, done, totals.get(phase))
+        def on_progress(phase: str, done: int, total: int) -> None:
+            self._report(job, phase, done, total)
 
         def on_point(point: CurvePoint) -> None:
             job.points.append(asdict(point))
@@ -138,14 +137,7 @@ class JobRunners:
 
         report = fit(served.model, memory, settings, progress=on_progress, on_point=on_point)
         job.points[:] = [asdict(point) for point in report.curve]
-        return {
-            "dev": asdict(report.dev),
-            "train_tokens": report.train_tokens,
-            "train_segments": report.train_segments,
-            "metric": report.metric,
-            "seconds": report.seconds,
-            "curve": [asdict(point) for point in report.curve],
-        }
+        return fit_json(report)
 
     @contextmanager
     def _for_its_memory(self, job: Job) -> Iterator[None]:
@@ -172,6 +164,13 @@ class JobRunners:
             raise KsterError("the memory was deleted")
 
 
-def _discard(upload: Path) -> None:
-    with suppress(OSError):
-        shutil.rmtree(upload)
+def fit_json(report: FitReport) -> dict[str, Any]:
+    """What a job says of a fit."""
+    return {
+        "dev": asdict(report.dev),
+        "train_tokens": report.train_tokens,
+        "train_segments": report.train_segments,
+        "metric": report.metric,
+        "seconds": report.seconds,
+        "curve": [asdict(point) for point in report.curve],
+    }

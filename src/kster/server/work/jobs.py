@@ -13,6 +13,7 @@ import logging
 import queue
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +30,7 @@ FINISHED = ("done", "failed", "cancelled")
 MAX_UNFINISHED = 50  # jobs of one client; each may have a large file
 MAX_ATTEMPTS = 2  # servers that may die while doing a job
 REMEMBERED = 1_000  # finished jobs kept at hand; the others are in the database
+STOP_SECONDS = 3.0  # that a job has for its next report when the server stops
 ROOM_SECONDS = (1.0, 60.0)  # to wait for room on the disk, at first and at most
 
 
@@ -93,19 +95,27 @@ class Job:
 
 
 class Jobs:
-    """`start` names, for each kind, the function that does it; what it returns is the job's result."""
+    """`start` names, for each kind, the function that does it; what it returns is the job's result.
+
+    on_end: called with every job whose end has been written down.
+    """
 
     def __init__(self, database: ServerDatabase) -> None:
         self._database = database
+        self._on_end: Callable[[Job], None] = lambda job: None
         self._runners: dict[str, Callable[[Job], dict[str, Any]]] = {}
         self._jobs: dict[str, Job] = {}
         self._queues: dict[str, queue.SimpleQueue[Job | None]] = {}
         self._threads: list[threading.Thread] = []
         self.stopping = threading.Event()
 
-    def start(self, runners: dict[str, Callable[[Job], dict[str, Any]]]) -> None:
+    def start(
+        self,
+        runners: dict[str, Callable[[Job], dict[str, Any]]],
+        on_end: Callable[[Job], None] = lambda job: None,
+    ) -> None:
         """Take up what an earlier server did not finish, then wait for more."""
-        self._runners = runners
+        self._runners, self._on_end = runners, on_end
         self._queues = {kind: queue.SimpleQueue() for kind in runners}
         for row in self._database.all("SELECT * FROM jobs WHERE state = 'waiting' ORDER BY created, rowid"):
             job = _job(row)
@@ -157,13 +167,25 @@ class Jobs:
         if job.state == "waiting":
             self._write_end(job, "cancelled", None)
 
-    def stop(self) -> None:
-        """Running jobs stop at their next report of progress and start anew with the next server."""
+    def stop(self, seconds: float = STOP_SECONDS) -> bool:
+        """Running jobs stop at their next report of progress and start anew with the next server.
+
+        Returns whether all have. One that computes for longer is left behind, to end with the process; it has
+        not failed, either.
+        """
         self.stopping.set()
         for waiting in self._queues.values():
             waiting.put(None)
+        until = time.monotonic() + seconds
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
+        left = [job for job in list(self._jobs.values()) if job.state == "running"]
+        if not any(thread.is_alive() for thread in self._threads):
+            return True
+        for job in left:
+            self._count_attempts(job, "0")
+        log.info("work in progress is left for the next start", extra={"jobs": [job.id for job in left]})
+        return False
 
     def report(self, job: Job, phase: str, done: int, total: int | None = None) -> None:
         """Called by runners. Raises Stopped when the server is shutting down, Cancelled when told to."""
@@ -232,6 +254,7 @@ class Jobs:
             "UPDATE jobs SET state = ?, result = ?, error = ?, finished = ?, attempts = 0 WHERE id = ?",
             (state, json.dumps(job.result, ensure_ascii=False), error, finished, job.id),
         )
+        self._on_end(job)
         job.state, job.error, job.finished = state, error, finished
         job.version += 1
         ended = [old.id for old in list(self._jobs.values()) if old.state in FINISHED]

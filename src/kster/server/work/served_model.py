@@ -11,6 +11,7 @@ from pathlib import Path
 from kster.errors import KsterError
 from kster.memory import Memory, MemoryGroup
 from kster.model import BaseModel
+from kster.server.metrics import Metrics
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.work.batching import Batcher
 from kster.server.work.compute_queue import ComputeQueue
@@ -46,7 +47,7 @@ class ServedModel:
         model: BaseModel,
         settings: ServerSettings,
         compute: ComputeQueue,
-        on_batch: Callable[[int], None] | None = None,
+        metrics: Metrics,
     ) -> None:
         if not model.source_lang or not model.target_lang:
             raise KsterError(
@@ -58,14 +59,14 @@ class ServedModel:
         self.target: str = model.target_lang
         self.translator = Translator(model, split_sentences=settings.split_sentences)
         self.terms = TermGuides(model)
-        self._compute = compute
+        self._compute, self._metrics = compute, metrics
         self.splitter = ThreadPoolExecutor(1, thread_name_prefix=f"split {self.pair}")
         self.batcher: Batcher[Work, Output] = Batcher(
             self._translate,
             window=settings.batch_window_ms / 1000 if settings.batching else 0.0,
             largest=settings.batch_sentences if settings.batching else 1,
             name=f"translate {self.pair}",
-            on_batch=on_batch,
+            on_batch=metrics.batches.observe,
         )
 
     @classmethod
@@ -74,7 +75,7 @@ class ServedModel:
         wanted: ModelSetting,
         settings: ServerSettings,
         compute: ComputeQueue,
-        on_batch: Callable[[int], None] | None = None,
+        metrics: Metrics,
     ) -> ServedModel:
         model = BaseModel.load(
             wanted.path,
@@ -83,7 +84,7 @@ class ServedModel:
             source_lang=wanted.source,
             target_lang=wanted.target,
         )
-        return cls(model, settings, compute, on_batch)
+        return cls(model, settings, compute, metrics)
 
     @property
     def pair(self) -> str:
@@ -118,7 +119,12 @@ class ServedModel:
         method: Method = "base" if memory is None else work.method
         with _explained(work), self._compute:
             return self.translator.translate_pieces(
-                pieces, work.decoding, memory=memory, terms=work.terms, method=method
+                pieces,
+                work.decoding,
+                memory=memory,
+                terms=work.terms,
+                method=method,
+                on_search=self._metrics.search_seconds.observe,
             )
 
 

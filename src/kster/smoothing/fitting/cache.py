@@ -21,6 +21,7 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.files import write_atomically
 from kster.smoothing.fitting.loss import BasePrediction
+from kster.smoothing.source_words import WordEvidence
 
 if TYPE_CHECKING:
     from kster.memory import Entries
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 EXTERNAL = -1
 """The segment id of tokens that are not of the memory: development or general-domain text."""
 
-VERSION = 3
+VERSION = 4
 """Of saved caches. 1 did not note that text from outside the memory may be in the memory, too; 2 did not note
-how similar the source sentences are."""
+how similar the source sentences are, 3 not which words they lack or share."""
 
 
 @dataclass(slots=True)
@@ -49,6 +50,9 @@ class FitCache:
     mean_log_prob: Tensor  # (n,) float32: mean over the vocabulary of log p_m
     max_log_prob: Tensor  # (n,) float32: log p_m of the most probable token
     similarity: Tensor  # (n, K) float16: of the token's source sentence and the neighbour's
+    missing: Tensor  # (n, K) float16: attention to words that the neighbour's source sentence lacks
+    taught: Tensor  # (n, K) float16: attention to words that it has, and few other sources of the memory
+    older: Tensor  # (n, K) bool: a later segment has the same source
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -117,6 +121,7 @@ class Examples:
     found: Tensor  # (n, k) bool
     base: BasePrediction
     similarity: Tensor  # (n, k) float16
+    words: WordEvidence
     plain: Tensor | None = None  # (n, k) float32, where distances are learned
 
     @classmethod
@@ -138,6 +143,7 @@ class Examples:
             found=found,
             base=base,
             similarity=cache.similarity.gather(-1, columns),
+            words=WordEvidence(cache.missing, cache.taught, cache.older).gather(columns),
         )
 
     def nearest(self, distances: Tensor, k: int) -> Examples:
@@ -153,5 +159,6 @@ class Examples:
             found=self.found.gather(-1, order),
             base=replace(self.base, log_probs_at_values=at_values),
             similarity=self.similarity.gather(-1, order),
+            words=self.words.gather(order),
             plain=self.distances.gather(-1, order),
         )

@@ -228,9 +228,14 @@ class _Queries:
 
 
 def _grow(memory: Memory, pairs: Pairs, sizes: Sequence[int]) -> Iterator[int]:
-    """Let the memory grow to each size in turn, the last being all pairs; yields how many it has."""
+    """Let the memory grow to each size in turn, the last being all pairs; yields how many it has.
+
+    Every import has a context of its own: otherwise its pairs would take the place of earlier ones with the
+    same source, which a single import of all pairs keeps.
+    """
     reached = 0
     for size in [*(size for size in sorted(sizes) if size < len(pairs)), len(pairs)]:
-        memory.import_pairs((Pair(*pair) for pair in pairs[reached:size]), at_once=4_096)
+        grown = (Pair(*pair, context=f"up to {size}") for pair in pairs[reached:size])
+        memory.import_pairs(grown, at_once=4_096, keys="now")
         reached = size
         yield size

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ from kster.smoothing.fitting.general import general_text
 from kster.smoothing.fitting.kept_caches import Cacher, Pairs, Progress
 from kster.smoothing.fitting.key_table import KeyTable
 from kster.smoothing.fitting.lookup import Lookup, count_in_memory, groups_of, require_readable
-from kster.smoothing.fitting.metric_fit import learn_metric
+from kster.smoothing.fitting.metric_fit import learn_metric, steps_of
+from kster.smoothing.fitting.needed_keys import make_needed_keys
 from kster.smoothing.fitting.optimisation import (
     CurvePoint,
     Optimisation,
@@ -81,6 +83,10 @@ def fit(
     """
     settings = settings or FitSettings()
     clock = _Clock()
+    limit = settings.max_tokens or MAX_TOKENS.get(model.device.type, MAX_TOKENS["cpu"])
+    tell = None if progress is None else partial(progress, "keys")
+    make_needed_keys(model, memory, limit, [source for source, _ in dev or []], settings.seed, tell)
+    clock.note("keys")
     entries = memory.entries()
     if len(entries) == 0:
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before fitting it")
@@ -91,7 +97,7 @@ def fit(
     for pairs in (dev, general):  # now, not after minutes of looking the memory's own text up
         require_readable(model, pairs or [])
     cacher = Cacher(Lookup(model, memory, entries), over_fetch(settings), progress, caches)
-    text = _look_up(cacher, settings, dev or [], general)
+    text = _look_up(cacher, settings, limit, dev or [], general)
     clock.note("caching")
 
     smoother, curve, stays = _train(model, text, settings, progress, on_point, clock)
@@ -130,15 +136,18 @@ class _Text:
     dev_in_memory: int
 
 
-def _look_up(cacher: Cacher, settings: FitSettings, dev: Pairs, general: Pairs) -> _Text:
-    """Divide the text into what is learned from and what judges, and look all of it up in the memory."""
+def _look_up(cacher: Cacher, settings: FitSettings, limit: int, dev: Pairs, general: Pairs) -> _Text:
+    """Divide the text into what is learned from and what judges, and look all of it up in the memory.
+
+    limit: tokens of the memory to learn from.
+    """
     lookup, entries = cacher.lookup, cacher.lookup.entries
     device = lookup.model.device
     table = KeyTable(entries, device)
-    limit = settings.max_tokens or MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     held_out = 0.0 if dev else settings.dev_fraction
     split = split_segments(entries, held_out, limit, settings.seed, apart=groups_of(dev) if dev else None)
     require_room(min(limit, len(entries)), cacher.neighbours, lookup.model.dimension)
+    cacher.expect([*split.train, *split.held_out], [*dev, *general])
     dev_share = settings.dev_share if len(dev) > 1 else 0.0
     own_share = 1.0 - settings.general_share - dev_share
     train = [Source(cacher.segments(split.train), table, own_share)]
@@ -173,20 +182,21 @@ def _train(
 ) -> tuple[Smoother, list[CurvePoint], bool]:
     """The fitted smoother, its learning curve, and whether it is the model's own all the same."""
 
-    def look(what: str, point: CurvePoint, before: int = 0) -> None:
+    def look(what: str, total: int, point: CurvePoint, before: int = 0) -> None:
         if progress is not None:
-            progress(what, point.step - before)
+            progress(what, point.step - before, total)
         if on_point is not None:
             on_point(point)
 
     smoother = start_smoother(model, text.train[0].cache, settings)
     run = Optimisation(smoother, text.train, text.judged, settings, model.vocabulary_size, model.device)
-    curve = run.run(lambda point: look("fitting", point))
+    curve = run.run(lambda point: look("fitting", settings.steps, point))
     stays = keep_what_is_carried(model, run)
     clock.note("fitting")
     if settings.metric:
         steps = curve[-1].step
-        smoother, further = learn_metric(run, steps, lambda point: look("measuring", point, steps))
+        total = steps_of(settings)
+        smoother, further = learn_metric(run, steps, lambda point: look("measuring", total, point, steps))
         curve += further
         stays = stays and not smoother.settings.metric
     clock.note("measuring")

@@ -9,14 +9,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import torch
+
 from kster.errors import KsterError
 from kster.smoothing.fitting.cache import FitCache
-from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments
+from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments, count_tokens
 
 Pairs = Sequence[tuple[str, str]]
-Progress = Callable[[str, int], None]
-"""Called with what is being done ("caching", "fitting" or "measuring": learning a metric) and how many tokens
-or steps are done."""
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done ("caching", "fitting" or "measuring": learning a metric), how many tokens or
+steps are done, and of how many."""
 
 
 class Cacher:
@@ -24,7 +26,12 @@ class Cacher:
 
     def __init__(self, lookup: Lookup, neighbours: int, progress: Progress | None, kept: Path | None) -> None:
         self.lookup, self.neighbours, self.progress, self.kept = lookup, neighbours, progress, kept
-        self.done = 0  # tokens
+        self.done = self.total = 0  # tokens
+
+    def expect(self, segment_ids: Sequence[int], pairs: Pairs) -> None:
+        """Say what will be asked for, so that progress has a total."""
+        own = torch.isin(self.lookup.entries.segment_ids, torch.tensor(segment_ids))
+        self.total = int(own.sum()) + count_tokens(self.lookup.model, pairs)
 
     def segments(self, segment_ids: Sequence[int]) -> FitCache:
         return self._once(
@@ -59,6 +66,6 @@ class Cacher:
             part.rename(place)
         shutil.rmtree(part, ignore_errors=True)
 
-    def _report(self, tokens: int) -> None:
+    def _report(self, tokens: int, _: int) -> None:
         if self.progress is not None:
-            self.progress("caching", self.done + tokens)
+            self.progress("caching", self.done + tokens, self.total)

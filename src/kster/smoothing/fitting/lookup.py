@@ -13,9 +13,13 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.memory.index import BlockIndex
 from kster.memory.segment import target_group
+from kster.memory.sources.scoring import rare_words
+from kster.model.focus import source_words
 from kster.model.forcing import ForcedSentence
 from kster.smoothing.fitting.cache import EXTERNAL, FitCache, concatenate
 from kster.smoothing.fitting.room import tokens_at_once
+from kster.smoothing.source_words import WordEvidence
+from kster.text.marks import marked_pair
 
 if TYPE_CHECKING:
     from kster.memory import Entries, Memory, Neighbours
@@ -31,6 +35,10 @@ EXACT_LIMIT = 150_000
 and then one matrix product is several times faster than the inverted lists that serve single sentences:
 6 against 30 CPU seconds for 4,096 tokens, 48 neighbours and 91,000 entries (of an untrained network, whose
 states lie close together; trained ones should favour the lists more)."""
+
+
+Counted = Callable[[int, int], None]
+"""Called with how many tokens are looked up, and of how many."""
 
 
 class Lookup:
@@ -61,14 +69,33 @@ class Lookup:
         parts = zip(scores, lines.split(list(lengths)), strict=True)
         return torch.cat([own[place] for own, place in parts]).half()
 
+    def words(self, sources: Sequence[str], focus: Sequence[Tensor], segment_ids: Tensor) -> WordEvidence:
+        """How much attention goes to words that the sources of these segments lack, or alone have.
+
+        sources: of the sentences; focus: (tokens, WORDS) of each; segment_ids: (n, K).
+        """
+        read = self.model.tokenise_source(list(sources))
+        parts = []
+        for ids, own, found in zip(read, focus, segment_ids.cpu().split([*map(len, focus)]), strict=True):
+            words = source_words(self.model, ids).words
+            having = self._sources.having_words(words, self._lines.numpy())  # (s,)
+            lines = torch.searchsorted(self._lines, found).clamp_max(len(self._lines) - 1)
+            rare = torch.tensor([rare_words(having)])
+            parts.append(WordEvidence.of(own, torch.from_numpy(having)[lines], rare))
+        return WordEvidence(
+            missing=torch.cat([part.missing for part in parts]).half(),
+            taught=torch.cat([part.taught for part in parts]).half(),
+            older=torch.cat([part.older for part in parts]),
+        )
+
 
 def cache_segments(
     lookup: Lookup,
     segment_ids: Sequence[int],
     neighbours: int,
-    progress: Callable[[int], None] | None = None,
+    progress: Counted | None = None,
 ) -> FitCache:
-    """The tokens of these segments of the memory. progress: called with the number of tokens done."""
+    """The tokens of these segments of the memory. progress: see `Counted`."""
     wanted = set(segment_ids)
     segments = [segment for segment in lookup.memory.segments() if segment.id in wanted]
     pairs = [(segment.source, segment.target) for segment in segments]
@@ -79,9 +106,9 @@ def cache_pairs(
     lookup: Lookup,
     pairs: Sequence[tuple[str, str]],
     neighbours: int,
-    progress: Callable[[int], None] | None = None,
+    progress: Counted | None = None,
 ) -> FitCache:
-    """The tokens of text from outside. progress: called with the number of tokens done.
+    """The tokens of text from outside. progress: see `Counted`.
 
     Where its targets are in the memory all the same, those segments' entries are noted as related.
     """
@@ -94,6 +121,11 @@ def cache_forced(
 ) -> FitCache:
     """As `cache_pairs`, of text that is force-decoded already: for looking it up in several memories."""
     return _note(lookup, forced, pairs, [EXTERNAL] * len(pairs), neighbours, None)
+
+
+def count_tokens(model: BaseModel, pairs: Sequence[tuple[str, str]]) -> int:
+    """Those that a fit looks up: of the targets."""
+    return sum(map(len, model.tokenise_target([marked_pair(*pair)[1] for pair in pairs])))
 
 
 def groups_of(pairs: Sequence[tuple[str, str]]) -> Tensor:
@@ -133,12 +165,18 @@ def _build(
     pairs: Sequence[tuple[str, str]],
     segment_ids: Sequence[int],
     neighbours: int,
-    progress: Callable[[int], None] | None,
+    progress: Counted | None,
 ) -> FitCache:
+    """As a translation asks for it: with marks for codes, as keys are made with."""
     at_once = PAIRS_AT_ONCE.get(lookup.model.device.type, PAIRS_AT_ONCE["cpu"])
+    marked = [marked_pair(*pair) for pair in pairs]
     windows = range(0, len(pairs), at_once)
-    forced = (sentence for i in windows for sentence in lookup.model.force_decode(pairs[i : i + at_once]))
-    return _note(lookup, forced, pairs, segment_ids, neighbours, progress)
+    forced = (sentence for i in windows for sentence in lookup.model.force_decode(marked[i : i + at_once]))
+    texts = [(source, target) for (source, _), (_, target) in zip(marked, pairs, strict=True)]
+    if progress is None:
+        return _note(lookup, forced, texts, segment_ids, neighbours, None)
+    total = count_tokens(lookup.model, pairs)
+    return _note(lookup, forced, texts, segment_ids, neighbours, lambda done: progress(done, total))
 
 
 def _note(
@@ -149,6 +187,7 @@ def _note(
     neighbours: int,
     progress: Callable[[int], None] | None,
 ) -> FitCache:
+    """pairs: sources as they were force-decoded, and targets as they stand in memories."""
     parts: list[FitCache] = []
     done = 0
     most = SEARCH_TOKENS.get(lookup.model.device.type, SEARCH_TOKENS["cpu"])
@@ -208,6 +247,7 @@ def _look_up(lookup: Lookup, batch: list[_Sentence], neighbours: int) -> FitCach
     found_in = lookup.segment_ids[place]  # (n, K)
     same_segment = found_in == segment_ids.to(model.device).unsqueeze(-1)
     same_target = lookup.target_groups[place] == groups.to(model.device).unsqueeze(-1)
+    words = lookup.words([s.source for s in batch], [s.forced.focus for s in batch], found_in)
     return FitCache(
         queries=states.keys,
         gold=states.tokens.long(),
@@ -221,4 +261,7 @@ def _look_up(lookup: Lookup, batch: list[_Sentence], neighbours: int) -> FitCach
         mean_log_prob=states.mean_log_prob,
         max_log_prob=states.max_log_prob,
         similarity=lookup.similarity([s.source for s in batch], lengths, found_in),
+        missing=words.missing,
+        taught=words.taught,
+        older=words.older,
     )

@@ -85,6 +85,7 @@ def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> 
         examples.base.max_log_prob,
         plain=examples.plain,
         similarity=examples.similarity,
+        words=examples.words,
     )
 
 

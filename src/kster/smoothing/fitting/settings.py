@@ -70,7 +70,14 @@ class FitSettings:
 
     @classmethod
     def paper(cls, **changes: Any) -> FitSettings:
-        """The paper's method: its networks, its dropout, its start, plain likelihood."""
+        """The paper's method: its networks, its dropout, its start, plain likelihood.
+
+        Args:
+            changes: Settings that differ from it.
+
+        Returns:
+            The settings.
+        """
         recipe: dict[str, Any] = {
             "features": "paper",
             "exact_match": None,

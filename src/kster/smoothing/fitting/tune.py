@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kster.errors import KsterError
 from kster.limits import LARGEST_K
 from kster.smoothing.defaults import KNN_FILE, SAFE_KNN, SMOOTHER_DIRECTORY
 from kster.smoothing.exact_match import exact_match_rule
-from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments, count_in_memory
+from kster.smoothing.fitting.lookup import Counted, Lookup, cache_pairs, cache_segments, count_in_memory
+from kster.smoothing.fitting.needed_keys import make_needed_keys
 from kster.smoothing.fitting.optimisation import neighbours_without_own
 from kster.smoothing.fitting.report import TuneReport, write_json
 from kster.smoothing.fitting.split import HELD_OUT_LIMIT, split_segments
@@ -34,7 +35,7 @@ def tune(
     mixing_weights: Sequence[float] | None = None,
     kernel: Kernel = "gaussian",
     exact_match: float | None = SAFE_KNN.exact_match,
-    progress: Callable[[int], None] | None = None,
+    progress: Counted | None = None,
     save: bool = True,
 ) -> TuneReport:
     """Try every combination on the development pairs; save the most likely as `<memory>/smoother/knn.json`.
@@ -43,7 +44,7 @@ def tune(
     the memory as if its target text were not in it.
     bandwidths: temperatures to try, by default nine around the spread of the distances.
     exact_match: see `SmootherSettings`; None is kNN-MT as published.
-    progress: called with the number of tokens looked up.
+    progress: called with the number of tokens looked up, and of how many.
     save: False only reports.
     """
     if kernel not in KERNELS:
@@ -54,6 +55,7 @@ def tune(
             f"{LARGEST_K:,}"
         )
     began = time.monotonic()
+    make_needed_keys(model, memory, HELD_OUT_LIMIT, [source for source, _ in dev or []], seed=1)
     entries = memory.entries()
     if len(entries) == 0:
         raise KsterError(f"{memory.directory}: the memory is empty; add segments before tuning")

@@ -1,6 +1,7 @@
 // The drawer: what it shows is in the address, so that every memory and segment can be linked to.
 //
 //   #/memories               all memories
+//   #/terms                  the terms of the chosen languages
 //   #/memory/ID              one of them
 //   #/memory/ID/PAIR/SEGMENT one example of it
 
@@ -11,12 +12,14 @@ import { memoriesView } from "./memories-view.js";
 import { memoryView } from "./memory-view.js";
 import { segmentView } from "./segment-view.js";
 import { on, state } from "./state.js";
+import { termsView } from "./terms-view.js";
 
 const drawer = byId("drawer");
 let opener = null; // what had the focus before
 
 const ROUTES = [
   [/^#\/memories$/, memoriesView],
+  [/^#\/terms$/, termsView],
   [/^#\/memory\/(\d+)$/, memoryView],
   [/^#\/memory\/(\d+)\/([^/]+)\/(\d+)$/, segmentView],
 ];

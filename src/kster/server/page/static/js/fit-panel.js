@@ -108,6 +108,7 @@ function progress(job) {
   const known = job.total != null;
   const text =
     {
+      keys: `Learning examples: ${counted(job.done, "example")}`,
       caching: `Looking at how the memory answers for its own examples: ${counted(job.done, "token")}`,
       fitting: `Step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
       measuring: `Learning a distance: step ${count(job.done)} of at most ${count(job.total ?? 0)}`,

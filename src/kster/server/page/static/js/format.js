@@ -26,5 +26,7 @@ export function bytes(number) {
 export const figure = (number, digits = 2) =>
   number === null || number === undefined ? "–" : number.toFixed(digits);
 
+export const moment = (iso) => new Date(iso).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+
 export const day = (iso) =>
   new Date(iso).toLocaleDateString("en", { year: "numeric", month: "short", day: "numeric" });

@@ -112,12 +112,14 @@ function showFailure(place, text) {
 }
 
 function showResult(place, { file, result }) {
-  const { added, duplicates, rejected, rejections } = result;
+  const { added, drafts, approved, duplicates, rejected, rejections } = result;
   place.replaceChildren(
     element(
       "p",
       {},
       element("strong", {}, `${file}: ${count(added)} added`),
+      drafts ? ` (${count(drafts)} as ${drafts === 1 ? "a draft" : "drafts"})` : "",
+      approved ? `, ${counted(approved, "draft")} approved` : "",
       `, ${count(duplicates)} there already, ${count(rejected)} rejected`,
     ),
   );

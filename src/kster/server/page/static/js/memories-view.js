@@ -79,12 +79,21 @@ export function pairsTable(memory) {
           {},
           element("td", {}, part.pair.replace("-", " → ")),
           element("td", { class: "number" }, count(part.segments)),
-          element("td", { class: "number extra" }, count(part.entries)),
+          element("td", { class: "number extra" }, count(part.entries), keysLeft(part)),
           element("td", { class: "number extra" }, bytes(part.bytes_on_disk)),
           element("td", {}, fitBadge(part)),
         ),
       ),
     ),
+  );
+}
+
+/** How much is left to be learned of what was imported; translations use it all the same. */
+function keysLeft(part) {
+  const done = part.segments - part.without_keys;
+  return (
+    part.without_keys > 0 &&
+    element("span", { class: "soft tiny" }, ` of ${count(done)} of ${counted(part.segments, "example")}`)
   );
 }
 

@@ -1,16 +1,18 @@
-// One example: to look at, correct or remove.
+// One example: to look at, correct, approve, reject or remove, and its history.
 
-import { call, get } from "./api.js";
+import { get } from "./api.js";
 import { button, element } from "./dom.js";
 import { day } from "./format.js";
 import { agreed, questionPlace } from "./language.js";
-import { examplesChanged } from "./memories.js";
-import { attempt, notify } from "./notices.js";
-import { removeSegment } from "./segments-panel.js";
+import { attempt } from "./notices.js";
+import { historyPanel } from "./segment-history.js";
+import { editSegment, removeSegment, statusBadge, statusButtons } from "./segment-status.js";
 import { memoryById, pairInfo } from "./state.js";
 
 export async function segmentView(id, pair, number) {
-  const segment = await get(`/v1/memories/${id}/segments/${number}?pair=${encodeURIComponent(pair)}`);
+  const address = `/v1/memories/${id}/segments/${number}`;
+  const query = `?pair=${encodeURIComponent(pair)}`;
+  const [segment, { events }] = await Promise.all([get(address + query), get(`${address}/history${query}`)]);
   const memory = memoryById(id);
   const info = pairInfo(pair);
   const source = element(
@@ -31,14 +33,9 @@ export async function segmentView(id, pair, number) {
     await attempt(async () => {
       const edited = { source: source.value.trim(), target: target.value.trim() };
       if (!(await agreed(question, edited.target, info.target))) return;
-      const saved = await call(
-        "PUT",
-        `/v1/memories/${id}/segments/${number}?pair=${encodeURIComponent(pair)}`,
-        edited,
+      await editSegment(memory, pair, segment, edited, (shown) =>
+        location.replace(`#/memory/${id}/${pair}/${shown}`),
       );
-      await examplesChanged();
-      notify("Saved. The next translation knows it.");
-      location.replace(`#/memory/${id}/${pair}/${saved.id}`);
     });
   };
   const remove = () =>
@@ -46,11 +43,13 @@ export async function segmentView(id, pair, number) {
       location.hash = `#/memory/${id}`;
     });
 
+  const again = () => dispatchEvent(new HashChangeEvent("hashchange")); // the drawer is shown anew
   const facts = [
     `Example ${segment.id}`,
-    `added ${day(segment.created)}`,
+    `added ${day(segment.created)}${segment.author ? ` by ${segment.author}` : ""}`,
     segment.origin && `from ${segment.origin}`,
     segment.unit && `unit ${segment.unit}`,
+    segment.context && `context ${segment.context}`,
   ];
   return {
     title: memory.name,
@@ -59,7 +58,7 @@ export async function segmentView(id, pair, number) {
       element(
         "form",
         { class: "panel", submit: save },
-        element("p", { class: "soft tiny" }, facts.filter(Boolean).join(" · ")),
+        element("p", { class: "soft tiny" }, facts.filter(Boolean).join(" · "), " ", statusBadge(segment)),
         element(
           "div",
           { class: "fields" },
@@ -72,11 +71,13 @@ export async function segmentView(id, pair, number) {
               "div",
               { class: "row" },
               element("button", { class: "button strong" }, "Save"),
+              statusButtons(memory, pair, segment, again, ""),
               element("span", { class: "gap" }),
               button("Delete", remove, "grave"),
             )
           : element("p", { class: "soft" }, "This memory cannot be changed with this key."),
       ),
+      historyPanel(memory, pair, segment, events, again),
     ],
   };
 }

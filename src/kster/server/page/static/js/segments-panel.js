@@ -1,11 +1,12 @@
-// The examples of a memory: searching, adding, removing.
+// The examples of a memory: searching, adding, approving, rejecting, removing.
 
-import { call, get, post } from "./api.js";
-import { button, debounced, element } from "./dom.js";
+import { get, post } from "./api.js";
+import { button, debounced, element, setOptions } from "./dom.js";
 import { counted } from "./format.js";
 import { agreed, questionPlace } from "./language.js";
 import { examplesChanged } from "./memories.js";
 import { attempt, notify } from "./notices.js";
+import { removeSegment, STATES, statusBadge, statusButtons } from "./segment-status.js";
 import { pairInfo } from "./state.js";
 
 const PAGE = 20;
@@ -26,12 +27,15 @@ export function segmentsPanel(memory, pair, changed) {
     "input",
     debounced(() => load(0), 200),
   );
+  const chosenState = element("select", { id: "segment-state", change: () => load(0) });
+  setOptions(chosenState, Object.entries(STATES), "live");
   let asked = 0;
 
   async function load(offset) {
     asked += 1;
     const serial = asked;
-    const query = new URLSearchParams({ pair, newest: true, limit: PAGE, offset, query: search.value });
+    const shown = { state: chosenState.value, query: search.value };
+    const query = new URLSearchParams({ pair, newest: true, limit: PAGE, offset, ...shown });
     if (!search.value) query.delete("query");
     try {
       const found = await get(`/v1/memories/${memory.id}/segments?${query}`);
@@ -58,7 +62,7 @@ export function segmentsPanel(memory, pair, changed) {
       "li",
       { class: "segment" },
       element("span", { class: "source-side", lang: source }, segment.source),
-      element("span", { class: "target-side", lang: target }, segment.target),
+      element("span", { class: "target-side", lang: target }, segment.target, " ", statusBadge(segment)),
       element(
         "span",
         { class: "doings" },
@@ -71,6 +75,7 @@ export function segmentsPanel(memory, pair, changed) {
           },
           memory.writable ? "Edit" : "Show",
         ),
+        memory.writable && statusButtons(memory, pair, segment, renew, "quiet small"),
         memory.writable &&
           element(
             "button",
@@ -93,32 +98,19 @@ export function segmentsPanel(memory, pair, changed) {
     { class: "panel", "aria-label": "Examples" },
     element("h3", {}, "Examples"),
     memory.writable && addForm(memory, pair, from, into, renew),
-    element("label", { class: "unseen", for: "segment-search" }, "Search examples"),
-    search,
+    element(
+      "div",
+      { class: "row" },
+      element("label", { class: "unseen", for: "segment-search" }, "Search examples"),
+      element("div", { class: "field wide" }, search),
+      element("label", { class: "unseen", for: "segment-state" }, "Status"),
+      element("div", { class: "field" }, chosenState),
+    ),
     total,
     list,
     more,
   );
   return { panel, reload: () => load(0) };
-}
-
-/** Removes an example, and offers to put it back. */
-export function removeSegment(memory, pair, segment, then) {
-  return attempt(async () => {
-    await call("DELETE", `/v1/memories/${memory.id}/segments/${segment.id}?pair=${pair}`);
-    await examplesChanged();
-    notify("The example was deleted.", [
-      "Undo",
-      () =>
-        attempt(async () => {
-          const { source, target, unit } = segment;
-          await post(`/v1/memories/${memory.id}/segments`, { source, target, unit, pair });
-          await examplesChanged();
-          then();
-        }),
-    ]);
-    then();
-  });
 }
 
 function addForm(memory, pair, from, into, then) {

@@ -4,6 +4,7 @@ import { Unreachable } from "./api.js";
 import { byId, element } from "./dom.js";
 import { count, percent } from "./format.js";
 import { closeInspector } from "./inspector.js";
+import { showAlternatives, showConfidence } from "./judgement.js";
 import { showMatch } from "./match.js";
 import { speak } from "./notices.js";
 import { AUTOMATIC, NONE, emit, memoryById, state } from "./state.js";
@@ -40,6 +41,7 @@ export function layOut(asked, parts) {
   adapted.replaceChildren(...parts.flatMap((part) => [part.before, part.adapted]));
   base.replaceChildren(...parts.flatMap((part) => [part.before, part.base]));
   showMatch(byId("match"), parts.length > 1 ? [] : translationOf(parts[0]).matches);
+  showAlternatives(parts.length > 1 ? [] : translationOf(parts[0]).alternatives);
   describe();
 }
 
@@ -64,6 +66,7 @@ function describe() {
   byId("base-origin").textContent = "without any memory";
   byId("legend").hidden = !answer || answer.method === "base";
   byId("legend-weight").hidden = shown.parts.length > 1;
+  showConfidence(shown.parts.filter((part) => part.answer).map(translationOf));
   if (shown.complete) speak(inWords());
   emit("translated", { text: shown.asked.text, complete: shown.complete, empty: !answer });
 }
@@ -123,6 +126,8 @@ function forget() {
   shown = null;
   closeInspector();
   showMatch(byId("match"));
+  showAlternatives([]);
+  showConfidence([]);
   for (const id of ["legend", "progress"]) byId(id).hidden = true;
   for (const id of ["adapted-origin", "base-origin"]) byId(id).textContent = "";
   emit("translated", null);

@@ -21,7 +21,8 @@ const read = byId("adapted");
 let editing = null; // the text whose translation is being edited
 
 export function setUpTeaching() {
-  byId("edit").addEventListener("click", beginEditing);
+  byId("edit").addEventListener("click", () => beginEditing());
+  on("alternative", beginEditing);
   byId("teach-cancel").addEventListener("click", cancel);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -45,7 +46,8 @@ export function setUpTeaching() {
   });
 }
 
-function beginEditing() {
+/** given: what to begin with instead of the translation. */
+function beginEditing(given = shownText()) {
   const able = teachable();
   setOptions(
     target,
@@ -53,7 +55,7 @@ function beginEditing() {
     preferred(able),
   );
   editing = shown.asked.text;
-  text.value = shownText();
+  text.value = given;
   read.hidden = true;
   form.hidden = false;
   byId("adapted-actions").hidden = true;

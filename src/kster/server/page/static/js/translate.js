@@ -19,6 +19,7 @@ import {
 import { chosenMemories, keepText, keptText, on, state } from "./state.js";
 import { wordOf } from "./words.js";
 
+const ALTERNATIVES = 3; // of a short text
 const WAIT = 250; // milliseconds without a key before the text is sent
 const source = byId("source-text");
 const results = byId("results");
@@ -145,7 +146,10 @@ function answersKept(asked) {
 }
 
 const ask = ({ source, target, memories }, { text }, explain, matches = 0) =>
-  post("/v1/translate", { text, source, target, memories, compare: true, explain, matches });
+  post("/v1/translate", {
+    ...{ text, source, target, memories, compare: true, explain, matches, confidence: true },
+    alternatives: matches ? ALTERNATIVES : 0,
+  });
 
 /** Asks for the examples behind a part of a long text; the element that shows the same word then. */
 export async function explainWord(word) {

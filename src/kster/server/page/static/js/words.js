@@ -2,6 +2,7 @@
 
 import { element } from "./dom.js";
 import { percent } from "./format.js";
+import { DOUBTFUL } from "./judgement.js";
 
 /** The adapted translation: words that can be pointed at and reached with the arrow keys. */
 export function showWords(place, translation) {
@@ -9,11 +10,11 @@ export function showWords(place, translation) {
     const span = element(
       "span",
       {
-        class: word.changed ? "word changed" : "word",
+        class: `word${word.changed ? " changed" : ""}${isDoubtful(word) ? " doubtful" : ""}`,
         role: "button",
         tabindex: "-1",
         "aria-expanded": "false",
-        "aria-label": `${word.text}${word.changed ? ", changed" : ""}${memoryShare(word)}`,
+        "aria-label": `${word.text}${word.changed ? ", changed" : ""}${isDoubtful(word) ? ", doubtful" : ""}${memoryShare(word)}`,
       },
       word.text,
     );
@@ -21,6 +22,8 @@ export function showWords(place, translation) {
     return span;
   });
 }
+
+const isDoubtful = (word) => word.confidence < DOUBTFUL && /[\p{L}\p{N}]/u.test(word.text);
 
 /** Words of a long text come without it. */
 const memoryShare = ({ mixing_weight: weight }) => (weight === undefined ? "" : `, memory ${percent(weight)}`);

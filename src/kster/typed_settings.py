@@ -1,4 +1,4 @@
-"""YAML values into dataclasses, with messages that name the file, the key and what is accepted."""
+"""Values that people write, read into dataclasses: messages name the place, the key and what is accepted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import difflib
 import math
 import re
 import types
-from collections.abc import Hashable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import yaml
-from yaml.constructor import ConstructorError
 
 from kster.errors import SettingsError
 
@@ -39,29 +35,6 @@ class Range:
         if self.high == math.inf:
             return least
         return f"{least} and {'at most' if self.ends[1] == ']' else 'below'} {self.high:,}"
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once: PyYAML would let the last one win without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
-    except FileNotFoundError:
-        raise SettingsError(f"there is no configuration file {path}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")  # 1e-3, which PyYAML takes for text

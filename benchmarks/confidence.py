@@ -1,0 +1,310 @@
+"""Can a translation's confidence be believed? Collects, fits and measures on domains that were not fitted on.
+
+    python benchmarks/confidence.py collect --data DIR --model models/en-de --out observations.jsonl
+    python benchmarks/confidence.py fit observations.jsonl … [--save src/kster/translation/confidence.json]
+
+`collect` translates sentences of many corpora, with a memory of the corpus and without, and writes down what
+decoding knew beside what the reference says. `fit` learns from all domains but those of TESTED, measures on
+these, and, leaving out one domain at a time, on each of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import sacrebleu
+import torch
+
+from corpora import near_segments, pairs_of, sample
+from kster import Memory, Translator
+from kster.formats import Pair
+from kster.translation import TokenExplanation
+from kster.translation.confidence import (
+    SENTENCE_FEATURES,
+    WORD_FEATURES,
+    ConfidenceModel,
+    Regression,
+    log_of,
+    sentence_features,
+    word_features,
+)
+from kster.translation.words import words_of
+from machine import describe
+
+# Domain: the split that is translated, the split that memories are made of.
+DOMAINS = {
+    "europarl": ("dev", "train"),
+    "newstest": ("newstest2013", "train_2008_2012"),
+    "tatoeba": ("test", "train"),
+    "multi30k": ("dev", "train"),
+    "it": ("dev", "train"),
+    "law": ("test", "dev"),
+    "koran": ("dev", "train"),
+    "ted": ("dev", "train"),
+    "games_dialogue": ("train", "train"),
+    "docs_adobe": ("test", "train"),
+    "docs_ms": ("dev", "train"),
+}
+FOR = {
+    "mean log p",
+    "least log p",
+    "log p",
+    "mean log p of the base model",
+    "least log p of the base model",
+    "mean share of the memory",
+    "share of the memory",
+    "share of tokens with an example next to them",
+    "best fuzzy match",
+    "good part of the best fuzzy match",
+    "mean of the least quarter of log p",
+    "log p of the word before",
+    "log p of the word behind",
+    "confidence of the sentence",
+}
+AGAINST = {"share of doubtful tokens", "mean nearest distance", "nearest distance"}
+LARGEST = 120_000  # pairs of a corpus that are looked through for a memory
+
+
+def collect(options: argparse.Namespace) -> None:
+    print(describe(lines=options.lines, near=options.near, others=options.others))
+    with options.out.open("a", encoding="utf-8") as out, Translator(options.model) as translator:
+        languages = (str(translator.model.source_lang), str(translator.model.target_lang))
+        for domain in options.domain or DOMAINS:
+            test, train = DOMAINS[domain]
+            pairs = sample(pairs_of(options.data, f"{domain}/{test}", languages), options.lines)
+            known = pairs_of(options.data, f"{domain}/{train}", languages, LARGEST)
+            segments = near_segments(known, [p.source for p in pairs], options.near, options.others)
+            with (
+                tempfile.TemporaryDirectory() as place,
+                Memory.create(Path(place) / "m", translator.model) as memory,
+            ):
+                memory.import_pairs(segments)
+                for used in (None, memory):
+                    for one in observations(translator, domain, pairs, used):
+                        out.write(json.dumps(one, ensure_ascii=False) + "\n")
+                    out.flush()
+                    print(domain, len(pairs), "pairs, memory of", used and len(segments), flush=True)
+
+
+def observations(
+    translator: Translator, domain: str, pairs: list[Pair], memory: Memory | None
+) -> list[dict[str, object]]:
+    """What is known of each translation, and how near its reference it is."""
+    done = translator.translate(
+        [pair.source for pair in pairs], memory=memory, explain=True, split_sentences=False
+    )
+    found = []
+    for pair, own in zip(pairs, done, strict=True):
+        assert own.tokens is not None
+        best = memory.matches(pair.source, 1) if memory is not None else []
+        found.append(
+            {
+                "pair": f"{translator.model.source_lang}-{translator.model.target_lang}",
+                "domain": domain,
+                "memory": memory is not None,
+                "source": pair.source,
+                "reference": pair.target,
+                "text": own.text,
+                "score": own.score,
+                "match": best[0].percentage if best else 0,
+                "chrf": sacrebleu.sentence_chrf(own.text, [pair.target]).score,
+                "tokens": [{**token.to_json(), "examples": []} for token in own.tokens],
+            }
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """An observation as the regressions see it."""
+
+    domain: str
+    memory: bool
+    score: float  # the plain length-normalised log-probability
+    chrf: float
+    numbers: list[float]
+    words: list[list[float]]  # with 0 for the confidence of the sentence
+    right: list[bool]  # of each word
+
+
+def read(paths: list[Path]) -> list[Sentence]:
+    """Each observation once."""
+    found: dict[tuple[object, ...], Sentence] = {}
+    for line in (line for path in paths for line in path.read_text("utf-8").splitlines()):
+        one = json.loads(line)
+        tokens = [TokenExplanation(**{**token, "examples": ()}) for token in one["tokens"]]
+        if not tokens:
+            continue
+        words = word_features(tokens, one["source"], 0.0, one["match"])
+        texts = [word.text for word in words_of([token.token for token in tokens], tokens[-1].token)]
+        found[one["pair"], one["domain"], one["memory"], one["source"]] = Sentence(
+            one["domain"],
+            one["memory"],
+            fmean(log_of(token.probability) for token in tokens),
+            one["chrf"],
+            sentence_features(tokens, one["source"], one["text"], one["match"]),
+            [numbers for _, _, numbers in words],
+            in_reference(texts, one["reference"]),
+        )
+    return list(found.values())
+
+
+def in_reference(words: list[str], reference: str) -> list[bool]:
+    """Which words of a translation the reference has in the same order; the last is the end of sentence."""
+    parts = re.findall(r"\w+|[^\w\s]", " ".join(words[:-1]))
+    owners = [i for i, word in enumerate(words[:-1]) for _ in re.findall(r"\w+|[^\w\s]", word)]
+    compared = SequenceMatcher(None, parts, re.findall(r"\w+|[^\w\s]", reference), autojunk=False)
+    kept = {i for block in compared.get_matching_blocks() for i in range(block.a, block.a + block.size)}
+    return [all(part in kept for part, owner in enumerate(owners) if owner == i) for i in range(len(words))]
+
+
+def learn(
+    numbers: list[list[float]], right: list[bool], names: tuple[str, ...], decay: float
+) -> dict[str, Any]:
+    """A `Regression`, by maximum likelihood with weight decay. What can only speak for a translation does not
+    get a negative weight, and the other way round: few sentences have a good match, say."""
+    x, y = torch.tensor(numbers, dtype=torch.float64), torch.tensor(right, dtype=torch.float64)
+    mean, scale = x.mean(0), x.std(0).clamp_min(1e-3)
+    x = (x - mean) / scale
+    signs = torch.tensor([(name in FOR) - (name in AGAINST) for name in names], dtype=torch.float64)
+    free = torch.full((len(names),), 0.3, dtype=torch.float64, requires_grad=True)
+    bias = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([free, bias], max_iter=300, line_search_fn="strong_wolfe")
+
+    def signed(free: torch.Tensor) -> torch.Tensor:
+        return torch.where(signs == 0, free, signs * free.square())
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        weights = signed(free)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(x @ weights + bias, y)
+        loss = loss + decay * weights.square().sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    values = {"mean": mean, "scale": scale, "weights": signed(free), "bias": bias}
+    return {name: torch.round(value.detach(), decimals=5).tolist() for name, value in values.items()}
+
+
+def fitted(sentences: list[Sentence], options: argparse.Namespace) -> dict[str, Any]:
+    """The model as `ConfidenceModel.from_json` takes it."""
+    good = [one.chrf >= options.chrf for one in sentences]
+    sentence = learn([one.numbers for one in sentences], good, SENTENCE_FEATURES, options.decay)
+    judge = Regression(**sentence)
+    words = [numbers for one in sentences for numbers in with_sentence(one, judge)]
+    right = [own for one in sentences for own in one.right]
+    word = learn(words, right, WORD_FEATURES, options.decay)
+    return {"chrf": options.chrf, "sentence": sentence, "word": word}
+
+
+def with_sentence(sentence: Sentence, judge: Regression) -> list[list[float]]:
+    """What is known of the words, with the confidence of their sentence."""
+    place = WORD_FEATURES.index("confidence of the sentence")
+    sure = judge(sentence.numbers)
+    return [[*own[:place], sure, *own[place + 1 :]] for own in sentence.words]
+
+
+def calibration_error(sure: list[float], right: list[bool], bins: int = 10) -> float:
+    """Mean of |confidence − share that is right| over bins with equally many sentences."""
+    order = sorted(range(len(sure)), key=lambda i: sure[i])
+    error = 0.0
+    for b in range(bins):
+        own = order[b * len(order) // bins : (b + 1) * len(order) // bins]
+        if own:
+            error += abs(fmean(sure[i] for i in own) - fmean(right[i] for i in own)) * len(own)
+    return error / len(order)
+
+
+def by_chance(sure: list[float]) -> float:
+    """The calibration error that so few sentences would show if every confidence were exactly true."""
+    draw = random.Random(0)
+    return fmean(calibration_error(sure, [draw.random() < own for own in sure]) for _ in range(20))
+
+
+def area(sure: list[float], right: list[bool]) -> float:
+    """Under the curve: how often something right is surer than something that is not."""
+    ranked = sorted(range(len(sure)), key=lambda i: sure[i])
+    good = sum(right)
+    ranks = {i: rank for rank, i in enumerate(ranked, 1)}
+    total = sum(ranks[i] for i, own in enumerate(right) if own)
+    bad = len(right) - good
+    return (total - good * (good + 1) / 2) / (good * bad) if good and bad else float("nan")
+
+
+def report(name: str, model: ConfidenceModel, sentences: list[Sentence]) -> None:
+    good = [one.chrf >= model.chrf for one in sentences]
+    sure = [model.sentence(one.numbers) for one in sentences]
+    words = [model.word(own) for one in sentences for own in with_sentence(one, model.sentence)]
+    right = [own for one in sentences for own in one.right]
+    plain = area([one.score for one in sentences], good)
+    print(
+        f"| {name} | {len(sentences)} | {fmean(good):.2f} | {fmean(sure):.2f} | "
+        f"{calibration_error(sure, good):.3f} | {by_chance(sure):.3f} | "
+        f"{area(sure, good):.3f} | {plain:.3f} | "
+        f"{fmean(right):.2f} | {calibration_error(words, right):.3f} | {area(words, right):.3f} |",
+        flush=True,
+    )
+
+
+def fit(options: argparse.Namespace) -> None:
+    sentences = read(options.observations)
+    print(describe(chrf=options.chrf, decay=options.decay, tested=options.tested))
+    print(HEADER)
+    others = [one for one in sentences if one.domain not in options.tested]
+    for domain in sorted({one.domain for one in others}):
+        model = ConfidenceModel.from_json(fitted([one for one in others if one.domain != domain], options))
+        report(f"{domain}, left out", model, [one for one in others if one.domain == domain])
+    data = fitted(others, options)
+    model = ConfidenceModel.from_json(data)
+    report("fitted on", model, others)
+    for domain in options.tested:
+        for memory in (False, True):
+            own = [one for one in sentences if one.domain == domain and one.memory == memory]
+            report(f"**{domain}{', with a memory' if memory else ''}**", model, own)
+    report("**not fitted on, together**", model, [one for one in sentences if one.domain in options.tested])
+    if options.save:
+        options.save.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+
+
+HEADER = """
+| sentences | n | right | mean | error | by chance | AUC | AUC, log p | words right | error | AUC |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    collecting = commands.add_parser("collect")
+    collecting.add_argument("--data", type=Path, required=True, help="<corpus>/<split>.<language>.xz")
+    collecting.add_argument("--model", default="models/en-de")
+    collecting.add_argument("--out", type=Path, required=True)
+    collecting.add_argument("--domain", action="append", choices=DOMAINS)
+    collecting.add_argument("--lines", type=int, default=200, help="of each domain")
+    collecting.add_argument("--near", type=int, default=5, help="segments like each line, in a memory")
+    collecting.add_argument("--others", type=int, default=300, help="segments at random, in a memory")
+    collecting.set_defaults(run=collect)
+    fitting = commands.add_parser("fit")
+    fitting.add_argument("observations", type=Path, nargs="+")
+    fitting.add_argument(
+        "--tested", nargs="+", default=["docs_adobe", "ted"], help="domains to measure on only"
+    )
+    fitting.add_argument("--chrf", type=float, default=50.0, help="from which on a translation is right")
+    fitting.add_argument("--decay", type=float, default=3e-3)
+    fitting.add_argument("--save", type=Path)
+    fitting.set_defaults(run=fit)
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main()

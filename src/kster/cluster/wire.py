@@ -1,0 +1,118 @@
+"""What travels between a replica and the shards: plain data and numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+PART_SHIFT = 32  # an id of a memory = the part's number << 32 | the id there
+OWN = (1 << PART_SHIFT) - 1
+MOST_PARTS = 1 << 8  # a group of memories leaves 40 bits to each (`kster.memory.group`)
+
+
+class Part(NamedTuple):
+    """A memory directory that holds some of a memory's segments."""
+
+    number: int
+    shard: str
+    directory: str  # in the shard's own directory, or absolute
+
+
+class Facts(NamedTuple):
+    """What a translation asks of a part before anything else."""
+
+    entries: int
+    smoother: tuple[tuple[str, int, int], ...]  # name, time and size of each file of the smoother
+
+
+class Sentence(NamedTuple):
+    """What is to be translated: its text, and its words as the model has read them."""
+
+    text: str
+    words: Sequence[str] = ()
+
+
+class Limits(NamedTuple):
+    """How much a sentence's shortlist may have; a memory with no more entries is sent whole."""
+
+    segments: int
+    entries: int
+
+
+class Best(NamedTuple):
+    """Segments of some directories whose sources resemble a text best, in any order."""
+
+    places: npt.NDArray[np.int32]  # (n,) which of the directories asked about
+    segment_ids: Ints  # (n,)
+    relative: npt.NDArray[np.float32]  # (n,) similarity
+    counts: Ints  # (n,) entries
+    words: Ints  # (n,) which words of the sentence their sources have (`Neighbours.words`)
+
+
+class SegmentEntries(NamedTuple):
+    """The entries of some segments of a directory, one segment after the other."""
+
+    segment_ids: Ints  # (s,) growing
+    firsts: Ints  # (s + 1,) where each segment's entries begin in the following
+    keys: npt.NDArray[np.float16]  # (e, d)
+    values: npt.NDArray[np.int32]  # (e,)
+    ids: Ints  # (e,) of entries
+
+
+class Prepared(NamedTuple):
+    """The keys of a pair that is to be added."""
+
+    source: str
+    target: str
+    keys: npt.NDArray[np.float16]  # (n, d)
+    values: npt.NDArray[np.int32]  # (n,)
+
+
+class Changed(NamedTuple):
+    """A call that changes a memory: a method of `kster.memory.Memory` and what it is given."""
+
+    request: str  # made up by whoever asks; a request that comes twice is done once
+    directory: str
+    method: str
+    arguments: Sequence[Any] = ()
+    named: tuple[tuple[str, Any], ...] = ()
+    prepared: Sequence[Prepared] = ()
+
+
+class Chosen(NamedTuple):
+    """The segments that a text is translated with, of all parts."""
+
+    places: npt.NDArray[np.int32]  # (m,) which part, growing
+    segment_ids: Ints  # (m,) growing within a part
+    relative: npt.NDArray[np.float32]  # (m,)
+    words: Ints  # (m,)
+
+
+def best_of(found: Sequence[Best], bases: Sequence[Ints], limits: Limits) -> Chosen:
+    """The best of what several shards found for a text, of equally good ones the newest.
+
+    bases: for each shard (directories,) what the ids of each of its directories begin with; their order is
+    that of the parts.
+    """
+    base = np.concatenate([known[one.places] for known, one in zip(bases, found, strict=True)])
+    own, relative, counts, words = (np.concatenate([one[column] for one in found]) for column in range(1, 5))
+    order = np.lexsort((-(base | own), -relative))[: limits.segments]
+    fitting = np.cumsum(counts[order]) <= limits.entries
+    fitting[:1] = True  # a segment longer than that is better than none
+    best = order[fitting]
+    best = best[np.argsort((base | own)[best])]
+    parts = np.unique(np.concatenate(bases))
+    places = np.searchsorted(parts, base[best]).astype(np.int32)
+    return Chosen(places, own[best], relative[best], words[best])
+
+
+def wanted_of(chosen: Sequence[Chosen], parts: int) -> list[Ints]:
+    """For each part the segments that one of the texts was given, growing: each is sent once a batch."""
+    places = np.concatenate([one.places for one in chosen]) if chosen else np.zeros(0, np.int32)
+    ids = np.concatenate([one.segment_ids for one in chosen]) if chosen else np.zeros(0, np.int64)
+    return [np.unique(ids[places == place]) for place in range(parts)]

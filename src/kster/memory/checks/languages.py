@@ -1,0 +1,29 @@
+"""Texts in another language than their side of a memory, told by py3langid."""
+
+from __future__ import annotations
+
+from kster.memory.checks.pairs import without_codes
+
+LEAST_LETTERS = 20  # shorter texts say too little
+UNLIKELY = 0.01  # probability of the language it should be …
+LIKELY = 0.5  # … and of the one that it is instead
+
+
+class LanguageCheck:
+    """source, target: the codes of a memory's languages; one that is not known is not looked at."""
+
+    def __init__(self, source: str | None, target: str | None) -> None:
+        from kster.text.detection import AnyLanguage
+
+        self._sides = [(side, code) for side, code in (("source", source), ("target", target))]
+        self._detector = AnyLanguage()
+
+    def problem(self, source: str, target: str) -> str | None:
+        for (side, wanted), text in zip(self._sides, (source, target), strict=True):
+            text = without_codes(text)
+            if wanted is None or sum(map(str.isalpha, text)) < LEAST_LETTERS:
+                continue
+            found, probability, share = self._detector.compare(text, wanted)
+            if probability >= LIKELY and share is not None and share < UNLIKELY:
+                return f"the {side} is {found}, not {wanted}"
+        return None

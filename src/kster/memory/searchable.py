@@ -1,0 +1,72 @@
+"""What one memory and several searched as one have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from kster.memory.neighbours import Neighbours
+from kster.memory.retriever import Searcher
+from kster.memory.segment import Provenance, Segment
+from kster.memory.sources import Match, Similar
+
+
+class SearchableMemory(Protocol):
+    """A `Memory` or a `MemoryGroup`: what translating, scoring and explaining ask for."""
+
+    @property
+    def model(self) -> Any:
+        """The base model that made the keys."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies that model."""
+
+    @property
+    def dimension(self) -> int:
+        """d, the length of a key."""
+
+    @property
+    def entry_count(self) -> int:
+        """Live entries, one for each target token of the segments that have their keys."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no segment, with keys or without."""
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        """The k nearest entries of each of (n, d) queries."""
+
+    def retriever(
+        self,
+        texts: Sequence[str],
+        device: torch.device,
+        *,
+        similarity: bool,
+        words: Sequence[Sequence[str]] | None = None,
+    ) -> Searcher:
+        """What searches while these source texts are translated."""
+
+    def similar(self, source: str, m: int) -> Similar:
+        """The m segments whose sources resemble this text best, by BM25."""
+
+    def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
+        """The n segments whose sources need the fewest words changed to be this text, best first."""
+
+    def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
+        """Where each of these entries comes from."""
+
+    def segment(self, id: int) -> Segment:
+        """The segment with this id."""
+
+    def segment_ids(self, ids: Tensor) -> Tensor:
+        """(…) segment ids of (…) entry ids; -1 where there is no such entry."""
+
+    def target_groups(self, segment_ids: Tensor) -> Tensor:
+        """(…) numbers that are equal for segments with the same target text."""
+
+    def close(self) -> None:
+        """Close all files."""

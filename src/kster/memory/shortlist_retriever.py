@@ -1,0 +1,149 @@
+"""Search in shortlists: for each sentence only the entries of the segments whose sources resemble it best.
+
+They are gathered and packed once, so that the work of a step does not depend on how large the memory is. A
+step scores a sentence's entries in 8 bits (`scores.py`) and ranks the best of them exactly, by their stored
+keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from kster.memory.neighbours import ALL_WORDS, Neighbours, rank
+from kster.memory.retriever import Retriever
+from kster.memory.scores import SHARED, Scorer, best_places, centre_of, scorer_of
+
+MARGIN = 16  # candidates beyond k that are ranked exactly, since scores are rounded
+RANKED = 1_024  # queries whose candidates are ranked at a time: 100 MiB at d = 512 and k = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shortlist:
+    """The entries of one sentence's best segments, in the order of their ids; on the CPU.
+
+    Sentences with the same entries share the tensors of them, and then what is made of them.
+    """
+
+    keys: Tensor  # (e, d) float16
+    values: Tensor  # (e,) int32
+    ids: Tensor  # (e,) int64
+    similarity: Tensor  # (e,) float32
+    words: Tensor  # (e,) int64: which words of the sentence its source has, see `Neighbours`
+    rare: int = 0  # which of them are in few sources
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShortlistRetriever(Retriever):
+    """The entries of s sentences' shortlists, at most L each.
+
+    All of them lie one after the other, E of them, and behind them one that stands for none.
+    """
+
+    keys: Tensor  # (E + 1, d) float16
+    values: Tensor  # (E + 1,) int64
+    ids: Tensor  # (E + 1,) int64, the last is -1
+    centre: Tensor  # (d,) float32: what scorers take for the origin
+    scorers: list[Scorer]  # per sentence; those with the same entries have the same one
+    rows: Tensor  # (s, L) int64: where a sentence's entries lie; E where it has none
+    similarity: Tensor  # (s, L) float32
+    words: Tensor  # (s, L) int64
+    rare: Tensor  # (s,) int64
+
+    @property
+    def sentences(self) -> int:
+        return len(self.scorers)
+
+    def keep(self, sentences: Tensor) -> ShortlistRetriever:
+        return replace(
+            self,
+            scorers=[self.scorers[i] for i in sentences.tolist()],
+            rows=self.rows.index_select(0, sentences),
+            similarity=self.similarity.index_select(0, sentences),
+            words=self.words.index_select(0, sentences),
+            rare=self.rare.index_select(0, sentences),
+        )
+
+    def search_for(self, queries: Tensor, sentences: Tensor, k: int) -> Neighbours:
+        runs, counts = torch.unique_consecutive(sentences, return_counts=True)
+        return self._search(queries, sentences, runs.tolist(), counts.tolist(), k)
+
+    def search(self, queries: Tensor, k: int) -> Neighbours:
+        beam = len(queries) // self.sentences
+        sentences = torch.arange(self.sentences, device=queries.device).repeat_interleave(beam)
+        return self._search(queries, sentences, range(self.sentences), [beam] * self.sentences, k)
+
+    def _search(
+        self, queries: Tensor, sentences: Tensor, runs: Sequence[int], counts: Sequence[int], k: int
+    ) -> Neighbours:
+        """sentences: (n,) of each query; they come in runs of this many."""
+        length = self.rows.shape[1]
+        if length == 0 or len(queries) == 0:
+            nothing = Neighbours.missing(len(queries), k, queries.shape[1], queries.device)
+            nothing.similarity = torch.zeros_like(nothing.distances)
+            return nothing
+        scores = self._scores(queries.float() - self.centre, runs, counts)
+        places = best_places(scores, min(k + MARGIN, length))  # (n, c)
+        parts = zip(queries.split(RANKED), sentences.split(RANKED), places.split(RANKED), strict=True)
+        found = Neighbours.stack([self._ranked(*part, k) for part in parts])
+        found.rare = self.rare[sentences]
+        return found
+
+    def _scores(self, queries: Tensor, runs: Sequence[int], counts: Sequence[int]) -> Tensor:
+        """(n, L) float32, smaller is nearer; inf where a sentence has no entry."""
+        scores = torch.empty((len(queries), self.rows.shape[1]), device=queries.device)
+        first = 0
+        # By identity: two sentences that share no word with any source have two scorers of no entries.
+        for _, same in groupby(zip(runs, counts, strict=True), lambda run: id(self.scorers[run[0]])):
+            own = list(same)
+            here = slice(first, first := first + sum(rows for _, rows in own))
+            found = self.scorers[own[0][0]](queries[here])  # (rows, entries)
+            scores[here, : found.shape[1]] = found
+            scores[here, found.shape[1] :] = torch.inf
+        return scores
+
+    def _ranked(self, queries: Tensor, sentences: Tensor, places: Tensor, k: int) -> Neighbours:
+        """The k nearest of these places, (n, c), by the distances of the stored keys."""
+        flat = (places + sentences[:, None] * self.rows.shape[1]).flatten()  # in all sentences' places
+        rows = self.rows.flatten().index_select(0, flat)
+        return rank(
+            queries,
+            self.ids.index_select(0, rows).view_as(places),
+            self.keys,
+            rows.view_as(places),
+            self.values.index_select(0, rows).view_as(places),
+            k,
+            self.similarity.flatten().index_select(0, flat).view_as(places),
+            self.words.flatten().index_select(0, flat).view_as(places),
+        )
+
+
+def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.device) -> ShortlistRetriever:
+    """What searches some sentences' shortlists; dimension: of keys."""
+    distinct = {id(one.ids): one for one in shortlists}
+    entries = sum(len(one.ids) for one in distinct.values())
+    keys = torch.zeros((entries + 1, dimension), dtype=torch.float16, device=device)
+    values = torch.zeros(entries + 1, dtype=torch.int64, device=device)
+    ids = torch.full((entries + 1,), -1, dtype=torch.int64, device=device)
+    places: dict[int, slice] = {}
+    first = 0
+    for name, one in distinct.items():
+        places[name] = here = slice(first, first := first + len(one.ids))
+        keys[here], values[here], ids[here] = one.keys.to(device), one.values.to(device), one.ids.to(device)
+    centre = centre_of(keys[:entries])
+    scorers = {name: scorer_of(keys[here], centre) for name, here in places.items()}
+    length = -(-max((len(one.ids) for one in shortlists), default=0) // SHARED) * SHARED
+    rows = torch.full((len(shortlists), length), entries, dtype=torch.int64, device=device)
+    similarity = torch.zeros((len(shortlists), length), device=device)
+    words = torch.full_like(rows, ALL_WORDS)
+    for i, one in enumerate(shortlists):
+        here, count = places[id(one.ids)], len(one.ids)
+        rows[i, :count] = torch.arange(here.start, here.stop, device=device)
+        similarity[i, :count], words[i, :count] = one.similarity.to(device), one.words.to(device)
+    own = [scorers[id(one.ids)] for one in shortlists]
+    rare = torch.tensor([one.rare for one in shortlists], dtype=torch.int64, device=device)
+    return ShortlistRetriever(keys, values, ids, centre, own, rows, similarity, words, rare)

@@ -1,0 +1,108 @@
+"""What the words of a neighbour's source say about it (not in the paper). Three rules:
+
+The decoder's attention says which words of the source the next token translates (`model/focus.py`), and the
+index of sources which of them a neighbour's sentence has.
+
+1. A neighbour that lacks the word does not decide it. Let m be how much attention goes to words that its
+source lacks. If it is like the sentence, it keeps a share
+
+    keep(m)  =  s((M − m) / W) / s(M / W)          s: the logistic function
+
+of its kernel weight, and the rest of its say goes to the base model, which has read the words:
+
+    p(y)  =  (1 − λ κ) p_m(y) + λ Σⱼ wⱼ keepⱼ [vⱼ = y]          κ = Σⱼ wⱼ keepⱼ
+
+So a taught "… when the badge is invalid" gives "… when the badge is lost" all its words but one. Neighbours
+from sentences that are not alike keep all of it: distances tell them well enough.
+
+2. A word that few sources of the memory have was taught by them. Where attention is on it, and on nothing
+that the neighbours lack, the log odds of λ grow, by TAUGHT at most.
+
+3. Of segments with the same source the newest speaks: the others' kernels are e³ times smaller. That is
+little enough for twenty of the others to outweigh it.
+
+The numbers were chosen on the sets of `benchmarks/facts.py` and the example memory (docs/results/facts.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from kster.smoothing.mixing_weight import LogShares
+
+HALF, WIDTH = 0.35, 0.06  # M and W: at M half of its say is left
+UNLIKE, ALIKE = (
+    0.4,
+    0.6,
+)  # similarity of the sources below which the first rule is off, and from which it is on
+TAUGHT = 4.0  # most that the log odds of λ grow by …
+SURE = 0.5  # … for attention above this
+OLDER = 3.0  # what the log kernel of an older segment with the same source loses
+TINY = 1e-30  # of which a logarithm can be taken; beside any probability it is nothing
+
+
+def attention_to(focus: Tensor, words: Tensor) -> Tensor:
+    """(n, k) float32: how much of the attention goes to these words.
+
+    focus: (n, w) attention to each word; words: (n, k) int64, bit i of which stands for word i.
+    """
+    bits = torch.arange(focus.shape[1], device=words.device)
+    return ((words.unsqueeze(-1) >> bits & 1) * focus.float().unsqueeze(1)).sum(-1)
+
+
+@dataclass(slots=True)
+class WordEvidence:
+    """Of n tokens and their k neighbours."""
+
+    missing: Tensor  # (n, k) attention to words that a neighbour's source lacks
+    taught: Tensor  # (n, k) attention to words that it has, and few others in the memory
+    older: Tensor  # (n, k) bool: a later segment has the same source
+
+    @classmethod
+    def of(cls, focus: Tensor, words: Tensor, rare: Tensor) -> WordEvidence:
+        """focus: (n, w); words: (n, k) int64, which a neighbour's source has; rare: (n,) int64."""
+        return cls(attention_to(focus, ~words), attention_to(focus, words & rare.unsqueeze(-1)), words >= 0)
+
+    def gather(self, order: Tensor) -> WordEvidence:
+        """Of the neighbours at these places, (n, c)."""
+        return WordEvidence(*(getattr(self, field.name).gather(-1, order) for field in fields(self)))
+
+
+def kept(missing: Tensor) -> Tensor:
+    """keep(m), between 0 and 1, exactly 1 where nothing is missing. missing: (n, k)."""
+    least = torch.tensor(HALF / WIDTH, device=missing.device)
+    return (((HALF - missing.float()) / WIDTH).sigmoid() / least.sigmoid()).clamp_max(1.0)
+
+
+def raise_taught(log_weights: Tensor, shares: LogShares, taught: Tensor, missing: Tensor) -> LogShares:
+    """The second rule: λ raised where neighbours know a rare word that is being translated.
+
+    log_weights, taught, missing: (n, k); shares: (n,).
+    """
+    known = ((taught - missing).float() - SURE).clamp_min(0.0) / (1.0 - SURE)  # (n, k)
+    known = (log_weights.exp() * known).sum(-1)  # (n,)
+    odds = shares.examples - shares.base + TAUGHT * known
+    raised = LogShares(F.logsigmoid(odds), F.logsigmoid(-odds))
+    certain = (shares.base == -torch.inf) | (shares.examples == -torch.inf)
+    return LogShares(*(torch.where(certain, old, new) for old, new in zip(shares, raised, strict=True)))
+
+
+def hold_off(
+    log_weights: Tensor, shares: LogShares, missing: Tensor, similarity: Tensor
+) -> tuple[Tensor, LogShares]:
+    """The first rule: the weights of what neighbours keep of their say, normalised, and λ less the rest.
+
+    log_weights, missing, similarity: (n, k); shares: (n,).
+    """
+    alike = ((similarity.float() - UNLIKE) / (ALIKE - UNLIKE)).clamp(0.0, 1.0)  # (n, k)
+    keep = 1.0 - alike * (1.0 - kept(missing))  # (n, k)
+    weights = log_weights.exp()
+    log_all = (weights * keep).sum(-1).clamp_min(TINY).log()  # (n,) log κ
+    given_up = (weights * (1.0 - keep)).sum(-1).clamp_min(TINY).log()  # (n,) log(1 − κ)
+    return log_weights + keep.clamp_min(TINY).log() - log_all.unsqueeze(-1), LogShares(
+        examples=shares.examples + log_all, base=torch.logaddexp(shares.base, shares.examples + given_up)
+    )

@@ -1,0 +1,234 @@
+"""Approved segments teach, newer ones take the place of older ones, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from large import SMALL
+from speller import Speller
+
+from kster import KsterError
+from kster.formats import Pair
+from kster.memory import Memory
+
+
+def teaches(memory: Memory, source: str, target: str) -> bool:
+    """Whether search, the index of sources and the list of segments all know the pair, or none of them."""
+    speller = Speller(memory.dimension)
+    found = memory.search(speller.query(source), 20)
+    exact = found.ids[0][found.distances[0] == 0]
+    ways = {
+        target in {origin.segment.target for origin in memory.provenance(exact)},
+        target in {match.segment.target for match in memory.matches(source) if match.percentage == 100},
+        target in {segment.target for segment in memory.find_text(source=source)},
+    }
+    assert len(ways) == 1
+    return ways.pop()
+
+
+def test_a_newer_translation_of_the_same_source_decides_and_the_older_can_be_brought_back(
+    memory: Memory,
+) -> None:
+    old = memory.add("open", "offen", author="anna")
+    new = memory.add("open", "öffnen", author="ben")
+    assert (teaches(memory, "open", "offen"), teaches(memory, "open", "öffnen")) == (False, True)
+    assert memory.segment(old.id).superseded_by == new.id
+    memory.set_status(old.id, "approved", author="anna")
+    assert (teaches(memory, "open", "offen"), teaches(memory, "open", "öffnen")) == (True, False)
+    assert [(event.action, event.segment, event.author, event.other) for event in memory.history(new.id)] == [
+        ("added", 1, "anna", None),
+        ("added", 2, "ben", None),
+        ("superseded", 1, "ben", 2),
+        ("approved", 1, "anna", None),
+        ("superseded", 2, "anna", 1),
+    ]
+    assert memory.add("open", "öffnen") == memory.segment(new.id)  # said again, it decides again
+    assert teaches(memory, "open", "öffnen")
+
+
+def test_a_rejection_is_undone_beside_the_others_of_its_import(memory: Memory) -> None:
+    memory.import_pairs([Pair("open", "auf"), Pair("open", "offen")])
+    memory.set_status(1, "rejected")
+    memory.set_status(1, "approved", beside=[2])
+    assert teaches(memory, "open", "auf")
+    assert teaches(memory, "open", "offen")
+    edited = memory.edit(1, "open", "zu")
+    for id in (1, 2):  # also what stands in its own place may stay
+        memory.set_status(id, "approved", beside=[1, 2, edited.id])
+    assert [segment.target for segment in memory.segments()] == ["auf", "offen", "zu"]
+
+
+def test_other_contexts_are_left_alone(memory: Memory) -> None:
+    memory.add("open", "offen", context="door")
+    memory.add("open", "öffnen", context="menu")
+    memory.add("open", "Öffnen", context="menu")
+    assert [(s.target, s.context) for s in memory.segments()] == [("offen", "door"), ("Öffnen", "menu")]
+    assert memory.info().superseded == 1
+
+
+def test_a_match_in_the_same_context_comes_first_and_counts_101(memory: Memory) -> None:
+    memory.add("open", "offen", context="door")
+    memory.add("open", "öffnen", context="menu")
+    found = memory.matches("Open", context="door")
+    assert [(match.percentage, match.segment.target) for match in found] == [(101, "offen"), (100, "öffnen")]
+    assert [match.percentage for match in memory.matches("Open")] == [100, 100]
+
+
+def test_pairs_of_one_import_are_equally_new(memory: Memory) -> None:
+    memory.add("tree", "Strauch")
+    memory.import_pairs([Pair("tree", "Baum"), Pair("tree", "Gehölz")], author="import")
+    assert [s.target for s in memory.segments()] == ["Baum", "Gehölz"]
+    report = memory.import_pairs([Pair("tree", "Strauch")])  # an old file once more changes nothing
+    assert (report.added, report.duplicates) == (0, 1)
+    assert not teaches(memory, "tree", "Strauch")
+
+
+def test_drafts_and_rejected_segments_teach_nothing_until_they_are_approved(memory: Memory) -> None:
+    draft = memory.add("tree", "Baum", status="draft")
+    assert (memory.entry_count, memory.segments(), memory.matches("tree")) == (0, [], [])
+    memory.set_status([draft.id], "approved")
+    assert teaches(memory, "tree", "Baum")
+    memory.set_status(draft.id, "rejected", author="anna")
+    assert not teaches(memory, "tree", "Baum")
+    assert memory.import_pairs([Pair("tree", "Baum")]).duplicates == 1  # an import does not overrule a person
+    assert memory.segment(draft.id).status == "rejected"
+    assert [s.id for s in memory.segments(state="rejected")] == [draft.id]
+    info = memory.info()
+    assert (info.segments, info.drafts, info.rejected) == (0, 0, 1)
+    with pytest.raises(KsterError, match="status is 'good'; accepted: draft, approved, rejected"):
+        memory.set_status(draft.id, "good")
+    with pytest.raises(KsterError, match="no segment 99; nothing was changed"):
+        memory.set_status([draft.id, 99], "approved")
+    assert memory.segment(draft.id).status == "rejected"
+
+
+def test_an_import_approves_a_draft_that_is_finished_now(memory: Memory) -> None:
+    drafts = [Pair("tree", "Baum", status="draft"), Pair("bird", "Vogel", status="draft")]
+    assert memory.import_pairs(drafts).drafts == 2
+    report = memory.import_pairs([Pair("tree", "Baum"), Pair("bird", "Vogel", status="draft")])
+    assert (report.added, report.duplicates, report.approved) == (0, 1, [1])
+    assert [s.source for s in memory.segments()] == ["tree"]
+    assert memory.import_pairs([Pair("bird", "Spatz", status="draft")], approve_drafts=True).drafts == 0
+    assert teaches(memory, "bird", "Spatz")
+
+
+def test_an_edited_or_replaced_segment_stays_in_the_history(memory: Memory) -> None:
+    first = memory.add("open", "offen", unit="u-1")
+    second = memory.edit(first.id, "open it", "öffnen", author="ben")
+    third = memory.replace("u-1", "open it!", "aufmachen", author="anna")
+    assert [s.id for s in memory.segments()] == [third.id]
+    assert [event.segment for event in memory.history(first.id) if event.action == "added"] == [1, 2, 3]
+    memory.set_status(first.id, "approved")
+    assert [s.id for s in memory.segments()] == [first.id, third.id]  # second had been replaced in turn
+    assert memory.segment(second.id).superseded_by == third.id
+    memory.remove(third.id)
+    assert [s.id for s in memory.segments()] == [first.id]  # what was edited does not come back by itself
+
+
+def test_what_was_superseded_decides_again_when_the_newer_one_is_rejected_or_removed(memory: Memory) -> None:
+    first, second, third = (memory.add("open", target) for target in ("offen", "öffnen", "auf"))
+    memory.set_status(third.id, "rejected", author="anna")
+    assert [s.id for s in memory.segments()] == [second.id]
+    memory.remove(second.id, author="anna")
+    assert [s.id for s in memory.segments()] == [first.id]
+    assert teaches(memory, "open", "offen")
+
+
+def test_what_is_not_live_survives_compaction_and_can_be_brought_back(tmp_path: Path) -> None:
+    with Memory.create(tmp_path / "m", Speller(), entries_per_shard=20) as memory:
+        memory.add_many([Pair(f"word {i}", f"Wort {i}") for i in range(20)])
+        memory.add("word 3", "Vokabel")
+        memory.set_status(6, "rejected")
+        memory.remove([1, 2, 10], author="anna")
+        memory.compact()
+        assert memory.verify() == []
+        memory.set_status([4, 6], "approved")
+    with Memory.open(tmp_path / "m", Speller()) as memory:
+        assert teaches(memory, "word 3", "Wort 3")
+        assert not teaches(memory, "word 3", "Vokabel")
+        assert teaches(memory, "word 5", "Wort 5")
+        removals = [event for event in memory.history() if event.action == "removed"]
+        assert [(event.segment, event.author, event.target) for event in removals] == [
+            (10, "anna", None),
+            (2, "anna", None),
+            (1, "anna", None),
+        ]
+        assert len(memory.history(limit=3)) == 3
+        with pytest.raises(KsterError, match="no segment 1"):
+            memory.history(1)
+
+
+def test_segments_come_back_in_a_memory_that_is_searched_by_lists(tmp_path: Path) -> None:
+    with Memory.create(tmp_path / "m", Speller(), search=SMALL) as memory:
+        memory.import_pairs(Pair(f"source {i}", f"target {i:03d}") for i in range(300))
+        memory.build_index()
+        memory.set_status(range(1, 151), "rejected")
+        assert not teaches(memory, "source 7", "target 007")
+        memory.set_status([8], "approved")
+        assert teaches(memory, "source 7", "target 007")
+        assert not teaches(memory, "source 9", "target 009")
+
+
+# Under kill -9 ---------------------------------------------------------------------------------------
+
+
+def change_for_ever(directory: str, seed: int, said: Connection) -> None:
+    """Add and bring back; say what decides for each of five sources, before it begins and when it is done."""
+    chance = random.Random(seed)
+    memory = Memory.open(directory, Speller())
+    said.send(None)
+    for number in range(1_000_000):
+        source = f"source {chance.randrange(5)}"
+        older = [s for s in memory.segments(state="superseded") if s.source == source]
+        if older and chance.random() < 0.5:
+            chosen = chance.choice(older)
+            said.send((source, chosen.target))
+            memory.set_status(chosen.id, "approved")
+        else:
+            said.send((source, f"target {seed}-{number}"))
+            memory.add(source, f"target {seed}-{number}")
+        said.send(None)
+
+
+def test_superseding_and_bringing_back_hold_under_kill(tmp_path: Path) -> None:
+    Memory.create(tmp_path / "m", Speller()).close()
+    context = multiprocessing.get_context("forkserver")
+    decides: dict[str, str] = {}
+    known: set[tuple[str, str]] = set()
+    for seed in range(6):
+        heard, said = context.Pipe(duplex=False)
+        child = context.Process(target=change_for_ever, args=(str(tmp_path / "m"), seed, said))
+        child.start()
+        said.close()
+        heard.recv()
+        time.sleep(random.Random(seed).uniform(0.02, 0.3))
+        child.kill()
+        child.join()
+        begun: tuple[str, str] | None = None
+        try:
+            while True:
+                message = heard.recv()
+                if message is None and begun is not None:
+                    decides[begun[0]] = begun[1]
+                    known.add(begun)
+                begun = message
+        except EOFError:
+            pass
+        with Memory.open(tmp_path / "m", Speller()) as memory:
+            assert memory.verify() == []
+            live = {segment.source: segment.target for segment in memory.segments()}
+            assert len(live) == memory.segment_count()  # one decides for each source, never two or none
+            if begun is not None and live.get(begun[0]) == begun[1]:  # done, but not yet said
+                decides[begun[0]] = begun[1]
+                known.add(begun)
+            assert live == decides
+            for source, target in live.items():
+                assert teaches(memory, source, target)
+            everything = {(s.source, s.target) for s in memory.segments(state="kept")}
+            assert everything == known
+    assert len(known) > len(decides)  # something was superseded

@@ -1,0 +1,66 @@
+"""/v1/translate as a stream: a long text part by part, however much there is to explain."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from running import RunningServer
+
+from tiny import ENGLISH, GERMAN
+
+TEXT = "\n".join([". ".join(line.capitalize() for line in ENGLISH) + "."] * 15)
+ASKED = {"source": "en", "target": "de", "explain": True, "stream": True}
+
+
+def lines_of(server: RunningServer, **asked: Any) -> Iterator[Any]:
+    with server.http.stream("POST", "/v1/translate", json={**ASKED, **asked}) as answer:
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        for line in answer.iter_lines():
+            assert len(line) < 500_000
+            yield json.loads(line)
+
+
+def test_a_long_text_comes_part_by_part_with_its_explanations(server: RunningServer) -> None:
+    head, *parts, last = lines_of(server, text=TEXT)
+    assert head["pair"] == "en-de"
+    assert len(parts) > 10
+    assert "".join(part["before"] + part["source"] for part in parts) + last["after"] == TEXT
+    assert all(part["words"] and part["words"][0]["tokens"] for part in parts)
+    whole = server.http.post("/v1/translate", json={**ASKED, "text": TEXT, "explain": False, "stream": False})
+    streamed = "".join(part["before"] + part["text"] for part in parts) + last["after"]
+    assert streamed == whole.json()["translations"][0]["text"]
+
+
+def test_several_texts_say_which_they_are(server: RunningServer) -> None:
+    _, *lines = lines_of(server, text=ENGLISH[:2], explain=False)
+    translated = [(line["index"], line["text"]) for line in lines if "text" in line]
+    assert translated == [(0, GERMAN[0]), (1, GERMAN[1])]
+    assert [line["index"] for line in lines if "after" in line] == [0, 1]
+
+
+def test_one_answer_is_not_megabytes_long(server: RunningServer) -> None:
+    refused = server.http.post("/v1/translate", json={**ASKED, "text": TEXT, "stream": False})
+    assert refused.status_code == 400
+    assert "`stream`" in refused.json()["error"]
+
+
+def test_whoever_goes_away_takes_the_rest_of_the_text_along(server: RunningServer) -> None:
+    lines = lines_of(server, text="\n".join([TEXT] * 6))
+    assert next(lines)["pair"] == "en-de"
+    assert next(lines)["index"] == 0
+    lines.close()
+    until = time.monotonic() + 60
+    while server.http.get("/v1/stats").json()["waiting_texts"] and time.monotonic() < until:
+        time.sleep(0.05)
+    before = translated(server)
+    time.sleep(0.5)
+    assert translated(server) == before  # nothing more was begun
+
+
+def translated(server: RunningServer) -> str:
+    """How many characters, as the metrics say it."""
+    lines = server.http.get("/metrics").text.splitlines()
+    return next(line for line in lines if line.startswith("kster_characters_total"))
