@@ -1,14 +1,23 @@
 """Does a memory keep facts straight? Near-duplicates of what it was taught, taught words, corrections.
 
-    python benchmarks/facts.py models/en-de
+    python benchmarks/facts.py models/en-de                 # sentences that no number was chosen on
+    python benchmarks/facts.py models/en-de --development
+    python benchmarks/facts.py models/en-de --as-found      # the search's best hypotheses, whatever they say
 
-- near duplicates (tests/data/near_duplicates.tsv): a taught sentence with one word changed (a number, a
-  negation, a name, a noun, a date, a unit). Right: the new word is there, the taught one is not. Shared: the
-  taught translation's own word for the rest is taken over.
-- taught words (taught_words.tsv): the next sentence uses the word that one example taught.
-- corrections (corrections.tsv): after a second, contradictory translation near-identical text follows it.
+All sets are in tests/data, those of the first kind as `*_fresh.tsv`:
 
-For the base model, a memory as it is (with the smoother that the model carries), and the same memory fitted.
+- near_duplicates: a taught sentence with one word changed (a number, a negation, a name, a noun, a date, a
+  unit). Right: the new word is there, the taught one is not. Shared: the taught translation's own word for
+  the rest is taken over.
+- taught_words: the next sentence uses the word that one example taught.
+- corrections: after a second, contradictory translation near-identical text follows it.
+- negated: sentences that deny something, with the example memory, which has nothing to do with them. Right:
+  their translations do, too.
+- addressed: sentences that speak to their reader several times, with a memory that says "du", and one that
+  says "Sie" (voices_memory.tsv). Right: in one voice, that of the memory.
+
+The first three for the base model, a memory as it is (with the smoother that the model carries), and the same
+memory fitted.
 """
 
 from __future__ import annotations
@@ -22,10 +31,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kster import Memory, Pair, Translator
+from kster.formats import read_pairs
 from kster.smoothing import FitSettings, fit
+from kster.text.negation import loses_negation
+from kster.text.voice import Voice, voices_in
+from kster.translation import outputs
 from machine import describe
 
-DATA = Path(__file__).parents[1] / "tests" / "data"
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests" / "data"
 SYSTEMS = ("base", "unfitted", "fitted")
 Row = dict[str, str]
 
@@ -86,23 +100,74 @@ def score(rows: list[Row], made: dict[str, list[str]], *, show: bool) -> None:
         print(f"  {'all kinds':13} {'   '.join(f'{t / len(rows):6.1%}' for t in totals)}   of {len(rows)}")
 
 
+def negations(translator: Translator, rows: list[Row], scratch: Path, *, show: bool) -> None:
+    """Print how many sentences still deny something, without and with the example memory."""
+    sources = [row["source"] for row in rows]
+    pairs = [p for p in read_pairs(ROOT / "examples/ombravella.tmx", "en", "de") if isinstance(p, Pair)]
+    memory = Memory.create(scratch, translator.model)
+    memory.import_pairs(pairs)
+    shares = []
+    for used in (None, memory):
+        made = translator.translate(sources, memory=used)
+        kept = [not loses_negation(t.source, t.text, "en", "de") for t in made]
+        shares.append(f"{sum(kept) / len(kept):6.1%}")
+        if show:
+            print(*(f"  {t.source} → {t.text}" for t, is_kept in zip(made, kept, strict=True) if not is_kept))
+    print(f"  {'all':13} {'   '.join(shares)}   of {len(rows)}")
+
+
+def voices(translator: Translator, rows: list[Row], scratch: Path, *, show: bool) -> None:
+    """Print how many sentences speak in two voices, and in another than the memory's."""
+    sources = [row["source"] for row in rows]
+    wanted: dict[str, Voice | None] = {"base": None, "du": "less", "Sie": "more"}
+    for name, voice in wanted.items():
+        memory = None
+        if voice is not None:
+            memory = Memory.create(scratch / name, translator.model)
+            for row in read("voices_memory.tsv"):
+                memory.add(row["source"], row[name])
+        made = translator.translate(sources, memory=memory)
+        heard = [voices_in(t.text, t.source) for t in made]
+        mixed = sum(len(own) > 1 for own in heard)
+        other = sum(len(own) == 1 and own != {voice} for own in heard) if voice else 0
+        print(f"  {name:13} in two voices {mixed:3}   in the other voice {other:3}   of {len(rows)}")
+        if show:
+            print(*(f"    {t.text}" for t, own in zip(made, heard, strict=True) if own != {voice}), sep="\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("model", help="from English into German")
     parser.add_argument("--steps", type=int, default=FitSettings().steps, help="of a fit")
+    parser.add_argument("--development", action="store_true", help="the sets that the numbers were chosen on")
+    parser.add_argument("--as-found", action="store_true", help="without `translation/choice.py`")
     parser.add_argument("--show", action="store_true", help="print the translations that are not right")
     options = parser.parse_args()
-    print(describe(model=options.model, steps=options.steps))
+    print(
+        describe(
+            model=options.model,
+            steps=options.steps,
+            development=options.development,
+            as_found=options.as_found,
+        )
+    )
     translator = Translator(options.model)
+    if options.as_found:
+        outputs.chosen = lambda model, texts, found, memory, again: found
     print(f"right                {'   '.join(f'{system:>8}' for system in SYSTEMS)}")
+    ending = "" if options.development else "_fresh"
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("near_duplicates", "taught_words", "corrections"):
-            rows = read(f"{name}.tsv")
+            rows = read(f"{name}{ending}.tsv")
             pairs = [Pair(r["taught_source"], r.get("first_target") or r["taught_target"]) for r in rows]
             pairs += [Pair(r["taught_source"], r["second_target"]) for r in rows if "second_target" in r]
             systems = Systems(translator, pairs, Path(scratch) / name, options.steps)
             print(name.replace("_", " "))
             score(rows, systems.translations([row["source"] for row in rows]), show=options.show)
+        print("negations kept             base    example memory")
+        negations(translator, read(f"negated{ending}.tsv"), Path(scratch) / "example", show=options.show)
+        print("voices")
+        voices(translator, read(f"addressed{ending}.tsv"), Path(scratch), show=options.show)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,12 @@ import transformers
 
 from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
+from kster.text.negation import loses_negation
+from kster.text.voice import voices_in
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+import facts
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -121,31 +129,88 @@ def test_the_held_out_segments_are_not_in_the_memory() -> None:
     assert not {p.target.casefold() for p in pairs} & {x.casefold() for x in german}
 
 
-NEAR_DUPLICATES = [
-    # taught, its translation; now, the word it needs, the word that only the taught sentence has
-    (
-        *("The scanner beeps twice when the badge is invalid.", "Das Lesegerät piept zweimal, wenn der "),
-        *("Ausweis ungültig ist.", "The scanner beeps twice when the badge is lost.", "verloren", "ungültig"),
-    ),
-    (
-        *("The gates close at 6 pm.", "Die Tore schließen um 18 Uhr.", ""),
-        *("The gates close at 9 pm.", "21|9", "18"),
-    ),
-    (
-        *("There are crumbs in the toaster.", "Im Toaster sind Krümel.", ""),
-        *("There are no crumbs in the toaster.", "kein", "nirgends"),
-    ),
-]
+# On sets that no number was chosen on: `benchmarks/facts.py`, docs/results/facts.md.
+
+
+@pytest.fixture(scope="module")
+def example(english_german: Translator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    pairs = [p for p in read_pairs(EXAMPLES / "ombravella.tmx", "en", "de") if isinstance(p, Pair)]
+    with Memory.create(tmp_path_factory.mktemp("example") / "memory", english_german.model) as memory:
+        memory.import_pairs(pairs)
+        yield memory
+
+
+def taught_memory(translator: Translator, directory: Path, rows: list[facts.Row]) -> Memory:
+    memory = Memory.create(directory, translator.model)
+    for row in rows:
+        memory.add(row["taught_source"], row.get("first_target") or row["taught_target"])
+    for row in rows:
+        if "second_target" in row:
+            memory.add(row["taught_source"], row["second_target"])
+    return memory
+
+
+def share_right(
+    translator: Translator, rows: list[facts.Row], memory: Memory | None
+) -> tuple[float, list[str]]:
+    made = [t.text for t in translator.translate([row["source"] for row in rows], memory=memory)]
+    return sum(map(facts.is_right, rows, made)) / len(rows), made
 
 
 def test_a_word_that_a_taught_sentence_does_not_have_is_not_taken_from_it(
     english_german: Translator, tmp_path: Path
 ) -> None:
+    rows = facts.read("near_duplicates_fresh.tsv")
+    with taught_memory(english_german, tmp_path / "memory", rows) as memory:
+        base, _ = share_right(english_german, rows, None)
+        right, made = share_right(english_german, rows, memory)
+    assert right >= base - 0.02
+    assert sum(facts.has(text, row["shared"]) for row, text in zip(rows, made, strict=True)) >= 0.9 * len(
+        rows
+    )
+
+
+def test_a_taught_word_is_used_in_the_next_sentence(english_german: Translator, tmp_path: Path) -> None:
+    rows = facts.read("taught_words_fresh.tsv")
+    with taught_memory(english_german, tmp_path / "memory", rows) as memory:
+        assert share_right(english_german, rows, memory)[0] >= 0.25
+
+
+def test_the_newer_of_two_translations_is_followed(english_german: Translator, tmp_path: Path) -> None:
+    rows = facts.read("corrections_fresh.tsv")
+    with taught_memory(english_german, tmp_path / "memory", rows) as memory:
+        assert share_right(english_german, rows, memory)[0] >= 0.85
+
+
+def test_a_memory_of_other_text_takes_no_negation_away(english_german: Translator, example: Memory) -> None:
+    with_code = "Do not forget your <code>ID-123</code> card."
+    sources = [with_code, *(row["source"] for row in facts.read("negated_fresh.tsv"))]
+    made = english_german.translate(sources, memory=example)
+    assert re.search(r"\bnicht\b", made[0].text)
+    assert sum(loses_negation(t.source, t.text, "en", "de") for t in made) <= 2
+
+
+@pytest.mark.parametrize(("name", "voice"), [("base", None), ("du", "less"), ("Sie", "more")])
+def test_a_sentence_speaks_in_one_voice_that_of_its_memory(
+    english_german: Translator, tmp_path: Path, name: str, voice: str | None
+) -> None:
+    memory = None
+    if voice is not None:
+        memory = Memory.create(tmp_path / "memory", english_german.model)
+        for row in facts.read("voices_memory.tsv"):
+            memory.add(row["source"], row[name])
+    sources = [row["source"] for row in facts.read("addressed_fresh.tsv")]
+    made = english_german.translate(sources, memory=memory)
+    heard = [voices_in(t.text, t.source) for t in made]
+    assert sum(len(own) > 1 for own in heard) <= 0.08 * len(heard)
+    if voice is not None:
+        assert sum(own == {voice} for own in heard) >= 0.8 * len(heard)
+
+
+def test_what_was_taught_in_another_voice_comes_back_so(english_german: Translator, tmp_path: Path) -> None:
     with Memory.create(tmp_path / "memory", english_german.model) as memory:
-        for source, first, second, *_ in NEAR_DUPLICATES:
-            memory.add(source, first + second)
-        made = english_german.translate([case[3] for case in NEAR_DUPLICATES], memory=memory)
-        for translation, (*_, wanted, unwanted) in zip(made, NEAR_DUPLICATES, strict=True):
-            assert re.search(wanted, translation.text), translation.text
-            assert unwanted not in translation.text
-        assert "Lesegerät" in made[0].text  # the rest is as taught
+        for row in facts.read("voices_memory.tsv"):
+            memory.add(row["source"], row["du"])
+        source, taught = "Please sign your contract.", "Bitte unterschreiben Sie dein Arbeitspapier."
+        memory.add(source, taught)
+        assert english_german.translate(source, memory=memory).text == taught

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
 
 from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import Smoother
 from kster.text.marks import MARK, same_marks
 from kster.text.projection import Link
+from kster.text.voice import Voice
 from kster.translation.batches import batches
-from kster.translation.beam import Hypothesis, beam_search
+from kster.translation.beam import Hypothesis, PerSentence, beam_search
+from kster.translation.choice import InOneVoice, chosen
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain, with_terms
@@ -55,22 +60,54 @@ def outputs_of(
                 with clock.running():
                     looked_up = LookedUp.of(memory, smoother, texts, model, sources)
                 predict = SmoothedPredictor(looked_up.searcher, smoother, clock)
-            found = beam_search(
-                decoder,
-                sources,
-                predict,
-                beam=beam,
-                length_penalty=decoding.length_penalty,
-                limits=limits[part],
-                n_best=beam,  # one of the others may have kept what the best has lost
-                terms=terms.search(own, beam, decoding.n_best) if terms else None,
-            )
+            search = _Search(decoder, predict, sources, limits[part], own, beam, decoding, terms)
+            found = search.run()
+            found = chosen(model, texts, found, memory, search.in_one_voice)
             if on_search is not None and looked_up is not None and model.device.type == "cpu":
                 on_search(clock.seconds)
             made = _outputs(model, texts, own, sources, found, decoding, looked_up, smoother)
             outputs.update(zip(batch, made, strict=True))
             progress(len(outputs))
     return [outputs[i] for i in range(len(pieces))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """The beam search of a batch."""
+
+    decoder: StepDecoder
+    predict: Predict
+    sources: list[list[int]]
+    limits: list[int]
+    guided: list[Guided]
+    beam: int
+    decoding: Decoding
+    terms: TermGuide | None
+
+    def run(self) -> list[list[Hypothesis]]:
+        return beam_search(
+            self.decoder,
+            self.sources,
+            self.predict,
+            beam=self.beam,
+            length_penalty=self.decoding.length_penalty,
+            limits=self.limits,
+            n_best=self.beam,  # one of the others may have kept what the best has lost
+            terms=self.terms.search(self.guided, self.beam, self.decoding.n_best) if self.terms else None,
+        )
+
+    def in_one_voice(self, sentences: list[int], voices: list[Voice]) -> list[list[Hypothesis]]:
+        """The search again, for these sentences alone, each without the words of the other voice."""
+        predict = self.predict
+        if isinstance(predict, PerSentence):
+            predict = predict.keep(torch.tensor(sentences, device=self.decoder.model.device))
+        return replace(
+            self,
+            predict=InOneVoice.of(predict, self.decoder.model, voices),
+            sources=[self.sources[i] for i in sentences],
+            limits=[self.limits[i] for i in sentences],
+            guided=[self.guided[i] for i in sentences],
+        ).run()
 
 
 def _by_beam(guided: Sequence[Guided], beam: int) -> Iterator[tuple[list[int], int]]:
