@@ -187,6 +187,7 @@ def test_a_memory_of_other_text_takes_no_negation_away(english_german: Translato
     sources = [with_code, *(row["source"] for row in facts.read("negated_fresh.tsv"))]
     made = english_german.translate(sources, memory=example)
     assert re.search(r"\bnicht\b", made[0].text)
+    assert not re.search(r"\bwir\b", made[0].text)  # which a search without "Sie" would like
     assert sum(loses_negation(t.source, t.text, "en", "de") for t in made) <= 2
 
 

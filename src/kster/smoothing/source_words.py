@@ -21,7 +21,8 @@ that the neighbours lack, the log odds of λ grow, by TAUGHT at most.
 3. Of segments with the same source the newest speaks: the others' kernels are e³ times smaller. That is
 little enough for twenty of the others to outweigh it.
 
-The numbers were chosen on the development sets of `benchmarks/facts.py` and the example memory (docs/results/facts.md).
+The numbers were chosen on the development sets of `benchmarks/facts.py` and the example memory
+(docs/results/facts.md).
 """
 
 from __future__ import annotations

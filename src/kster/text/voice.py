@@ -69,3 +69,8 @@ def voices_in(text: str, source: str = "") -> set[Voice]:
     if _INFORMAL.search(text) or (_TOLD.search(text) and not re.search(r"\bich\b", text)):
         found.add("less")
     return found
+
+
+def includes_writer(text: str) -> bool:
+    """Whether a German text speaks of "us"."""
+    return re.search(r"\b(?:wir|uns)\b", text, re.IGNORECASE) is not None

@@ -21,7 +21,7 @@ from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
 from kster.text.negation import loses_negation
-from kster.text.voice import TOLD, WORDS, Voice, speaks, voice_of, voices_in
+from kster.text.voice import TOLD, WORDS, Voice, includes_writer, speaks, voice_of, voices_in
 from kster.translation.beam import Hypothesis, PerSentence, Watching
 
 NEARLY = 0.8  # nats of the score, which is divided by length: so much worse may what is taken be
@@ -108,10 +108,11 @@ def _in_one_voice(
     languages = model.source_lang or "", model.target_lang or ""
     best, *others = own
     others = [one for one in sorted(set(others), key=lambda one: -one.score) if one.tokens != best.tokens]
-    written = model.detokenise([one.tokens for one in others])
+    first, *written = model.detokenise([one.tokens for one in [best, *others]])
     good = [
         len(heard := voices_in(one, text)) == 1
         and heard <= set(voices)
+        and includes_writer(one) <= includes_writer(first)  # "Vergessen wir" is no way out
         and not loses_negation(text, one, *languages)
         for one in written
     ]
