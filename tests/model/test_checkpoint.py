@@ -85,6 +85,18 @@ def test_a_pickled_checkpoint_of_plain_tensors_is_the_same_model(tiny_marian: Pa
     assert BaseModel.load(other).fingerprint != copy.fingerprint
 
 
+def test_a_pickled_checkpoint_from_before_pytorch_1_6_is_the_same_model(
+    tiny_marian: Path, tmp_path: Path
+) -> None:
+    """As the checkpoints of OPUS-MT are saved."""
+    copy = pickled(tiny_marian, tmp_path / "copy")
+    file = copy / "pytorch_model.bin"
+    torch.save(torch.load(file), file, _use_new_zipfile_serialization=False)
+    pair = [("the red house", "das rote Haus")]
+    (ours,), (theirs,) = (BaseModel.load(place).force_decode(pair) for place in (tiny_marian, copy))
+    assert torch.equal(ours.keys, theirs.keys)
+
+
 def test_a_pickle_that_could_run_code_is_refused_and_runs_none(tiny_marian: Path, tmp_path: Path) -> None:
     class Code:
         def __reduce__(self) -> Any:

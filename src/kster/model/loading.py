@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -75,7 +76,8 @@ def read_weights(directory: Path, config: Configuration) -> dict[str, Tensor]:
 
 def _tensors(file: Path) -> Iterator[tuple[str, Tensor]]:
     if file.suffix == ".bin":
-        yield from torch.load(file, map_location="cpu", weights_only=True, mmap=True).items()
+        mapped = is_zipfile(file)  # which PyTorch writes since 1.6, and OPUS-MT is older
+        yield from torch.load(file, map_location="cpu", weights_only=True, mmap=mapped).items()
         return
     with safe_open(file, "pt") as tensors:
         for name in tensors.keys():  # noqa: SIM118  # not a dictionary
