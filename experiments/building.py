@@ -1,17 +1,19 @@
 """What takes long and is made in parts: memories, and the trained baselines.
 
-Baselines are the base model fine-tuned on a domain, or on everything at once (Joint-training).
+Baselines are the base model fine-tuned on a domain, or on everything at once (Joint-training); or a model of
+its shape trained on everything from scratch.
 """
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from experiments.data import Corpora, Pairs, Slice, write_lines
-from experiments.engine import Training
+from experiments.engine import MemorySpec, Training
 from experiments.stages import Clock, digest, read_json, say, write_json
 from kster.formats import Pair
 from kster.memory import Memory
@@ -25,7 +27,7 @@ WORTH_COMPILING = 3_000  # steps; on a GPU compiling takes about a minute
 SMALL, OFTEN = 30_000, 4.0  # in a mixture, corpora of fewer pairs are seen this many times an epoch
 
 
-def build_memory(name: str, pairs: Pairs, directory: Path, base: BaseModel, clock: Clock) -> None:
+def build_memory(spec: MemorySpec, pairs: Pairs, directory: Path, base: BaseModel, clock: Clock) -> None:
     """A memory of these pairs; stopped, it is gone on with from where it was."""
     part = directory.with_name(directory.name + ".part")
     progress = part.with_name(part.name + ".json")  # how many pairs are in for certain
@@ -43,10 +45,10 @@ def build_memory(name: str, pairs: Pairs, directory: Path, base: BaseModel, cloc
             memory.import_pairs(
                 (Pair(source, target, context=f"from {first}") for source, target in chunk),
                 at_once=KEYS_AT_ONCE,
-                keys="now",
+                keys="later" if spec.keys_on_demand else "now",
             )
             write_json(progress, first + len(chunk))
-            say(f"memory {name}: {first + len(chunk):,} of {len(pairs):,} pairs")
+            say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
     part.rename(directory)
     progress.unlink()
 
@@ -71,13 +73,13 @@ def train_baseline(
         "data": str(text),
         "prepared": str(cache.absolute() / "prepared" / f"{wanted.memory.name}-{tokenised}"),
         "output": str(output),
-        "init": str(base.name),
+        **(_like(base) if wanted.from_scratch else {"init": str(base.name)}),
         "device": str(base.device),
         "corpora": parts,
         "dev": _write_text(text, wanted.dev, corpora.pairs(*wanted.dev)),
         "training": {
             "steps": steps,
-            "learning_rate": 1e-4,
+            "learning_rate": 1e-3 if wanted.from_scratch else 1e-4,
             "warmup_steps": max(1, steps // 10),
             "batch_tokens": wanted.batch_tokens,
             "compile": "auto" if steps > WORTH_COMPILING else False,
@@ -95,6 +97,21 @@ def train_baseline(
     config = output / "config.yaml"
     config.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
     return train(config, max_seconds=seconds).finished
+
+
+def _like(base: BaseModel) -> dict[str, Any]:
+    """The keys of a recipe for a network of the base model's shape, with its vocabulary."""
+    shape = base.network.config
+    network = {
+        "encoder_layers": shape.encoder_layers,
+        "decoder_layers": shape.decoder_layers,
+        "dimension": shape.d_model,
+        "feed_forward": shape.decoder_ffn_dim,
+        "heads": shape.decoder_attention_heads,
+        "activation": shape.activation_function,
+        "positions": shape.max_position_embeddings,
+    }
+    return {"vocabulary": {"reuse": str(base.directory)}, "network": network}
 
 
 def _write_text(directory: Path, slices: tuple[Slice, ...], pairs: Pairs) -> dict[str, str]:

@@ -52,11 +52,17 @@ def domain_setting(domain: str, budget: Budget, *, disturbed: bool = False) -> S
     return Setting(MemorySpec(name, (memory_slice(name, budget),)), (dev_slice(domain),))
 
 
-def mixed_setting(budget: Budget) -> Setting:
-    """One memory of general and domain text; settings are chosen by the mean over all dev sets."""
+def mixed_memory(budget: Budget, general: int | None, *, keys_on_demand: bool = False) -> MemorySpec:
+    """General and domain text; general: how many pairs of Europarl, None for all."""
     slices = (
         NEWS_TRAIN.at_most(budget.memory),
-        Slice("europarl", "train", budget.general_memory),
+        Slice("europarl", "train", general),
         *(memory_slice(domain, budget) for domain in budget.domains),
     )
-    return Setting(MemorySpec(MIXED, slices), (NEWS_DEV, *(dev_slice(domain) for domain in budget.domains)))
+    return MemorySpec(MIXED, slices, keys_on_demand)
+
+
+def mixed_setting(budget: Budget) -> Setting:
+    """One memory of general and domain text; settings are chosen by the mean over all dev sets."""
+    dev = (NEWS_DEV, *(dev_slice(domain) for domain in budget.domains))
+    return Setting(mixed_memory(budget, budget.general_memory), dev)

@@ -17,14 +17,15 @@ LENGTH_PENALTY = 0.6  # the paper's
 
 @dataclass(frozen=True, slots=True)
 class MemorySpec:
-    """A memory by what is in it."""
+    """A memory by what is in it. keys_on_demand: translations make the keys they need, the import none."""
 
     name: str
     slices: tuple[Slice, ...]
+    keys_on_demand: bool = False
 
     @property
     def identity(self) -> list[str]:
-        return [str(slice) for slice in self.slices]
+        return [*map(str, self.slices), *(["keys on demand"] if self.keys_on_demand else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,24 @@ class RivalFit:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceSearch:
+    """SK-MT (`sentence_knn`): for each sentence only so many of the memory's sentences are searched."""
+
+    sentences: int
+    k: int
+    temperature: float
+
+    @property
+    def name(self) -> str:
+        return f"SK-MT {self.sentences} {self.k} {self.temperature}"
+
+
+@dataclass(frozen=True, slots=True)
 class Training:
     """The base model, trained further on the text that a memory is made of.
 
     epochs: passes over it, but no fewer and no more steps than these, each of so many tokens.
+    from_scratch: another model of the same shape and vocabulary, trained on this text alone.
     """
 
     memory: MemorySpec
@@ -69,10 +84,11 @@ class Training:
     batch_tokens: int
     least_steps: int
     most_steps: int
+    from_scratch: bool = False
 
     @property
     def name(self) -> str:
-        steps = (self.epochs, self.batch_tokens, self.least_steps, self.most_steps)
+        steps = (self.epochs, self.batch_tokens, self.least_steps, self.most_steps, self.from_scratch)
         return f"{self.memory.name}-{digest([self.memory.identity, steps])}"
 
 
@@ -87,7 +103,7 @@ class Engine:
 
     model: Training | None = None
     memory: MemorySpec | None = None
-    smoother: SmootherSettings | Fit | RivalFit | Literal["carried"] | None = None
+    smoother: SmootherSettings | Fit | RivalFit | SentenceSearch | Literal["carried"] | None = None
     length_penalty: float = LENGTH_PENALTY
 
     def __str__(self) -> str:
@@ -96,5 +112,5 @@ class Engine:
         if self.memory is None:
             return "base"
         kind = "kNN-MT" if isinstance(self.smoother, SmootherSettings) else "KSTER"
-        kind = f"{self.smoother.kind} kNN-MT" if isinstance(self.smoother, RivalFit) else kind
+        kind = self.smoother.name if isinstance(self.smoother, RivalFit | SentenceSearch) else kind
         return f"memory {self.memory.name}, {kind}"

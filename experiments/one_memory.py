@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from experiments import figures
 from experiments.budget import Budget
-from experiments.domains import MIXED, mixed_setting
+from experiments.data import Slice
+from experiments.domains import MIXED, mixed_memory, mixed_setting
 from experiments.experiment import (
     SPECIFIC_AVERAGE,
     Block,
@@ -21,9 +23,11 @@ from experiments.results import Section
 from experiments.systems import (
     ADAPTIVE_KNN,
     BASE,
+    JOINT_FROM_SCRATCH,
     JOINT_TRAINING,
     KNN,
     ROBUST_KNN,
+    SK_MT,
     Knn,
     System,
     kster,
@@ -35,6 +39,8 @@ _PAPER_COLUMNS = "general, law, medical, koran, it, subtitles, average specific"
 
 
 class OneMemory(Experiment):
+    """Also with a large general memory, searched in place of the other when everything has been learned."""
+
     name = "mdmt"
     summary = "One memory of general and domain text for all."
     paper: ClassVar[Paper] = {
@@ -62,14 +68,27 @@ class OneMemory(Experiment):
         systems = (
             BASE,
             JOINT_TRAINING,
+            JOINT_FROM_SCRATCH,
             KNN,
             ADAPTIVE_KNN,
             ROBUST_KNN,
+            SK_MT,
             kster(budget),
             kster(budget, "started from tuned kNN-MT", start="tuned"),
             kster_as_published(budget),
         )
-        return mixed(systems, budget)
+        table = mixed(systems, budget)
+        large = mixed_memory(budget, budget.large_general_memory, keys_on_demand=True)
+        variant = f"{budget.large_general_memory:,} general pairs"
+        searched = Block(
+            replace(mixed_setting(budget), searched=large),
+            tuple(system.at(variant=variant) for system in (KNN, kster(budget))),
+            table.blocks[0].columns,
+        )
+        return replace(table, blocks=(*table.blocks, searched))
+
+    def also_reads(self, budget: Budget) -> list[Slice]:
+        return list(mixed_memory(budget, budget.scratch_general).slices)
 
 
 class Unseen(Experiment):

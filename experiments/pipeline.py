@@ -29,11 +29,12 @@ from safetensors.torch import load_file, save
 
 from experiments.building import build_memory, train_baseline
 from experiments.data import Corpora, Pairs, Slice, languages_of
-from experiments.engine import Engine, Fit, MemorySpec, RivalFit, Training
+from experiments.engine import Engine, Fit, MemorySpec, RivalFit, SentenceSearch, Training
 from experiments.rivals import Rival, learn, look_up, rival_of
+from experiments.sentence_knn import DistanceAwareKnn, SentenceMemory
 from experiments.stages import Clock, OutOfTime, digest, locked, read_json, say, write_json
 from kster.files import new_directory, write_atomically
-from kster.memory import Memory, Neighbours
+from kster.memory import Memory, Neighbours, SearchSettings
 from kster.model import BaseModel, ForcedSentence
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, Smoothing, fit, tune
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
@@ -42,6 +43,8 @@ from kster.smoothing.fitting.sweep import Trial
 from kster.smoothing.smoother import SETTINGS_FILE
 from kster.translation import Translator
 from kster.translation.explanation import smooth_forced
+
+KEYS_ON_DEMAND = 64  # segments whose keys a translation waits for, where an import has made none
 
 
 class Pipeline:
@@ -64,7 +67,7 @@ class Pipeline:
         self.corpora = Corpora(data, self.languages, made=made or cache / "data")
         self.out, self.clock, self.device = out, clock or Clock(), device
         self.cache = cache / f"{self.direction}-{self.base.fingerprint[:8]}"
-        self._memory: tuple[list[str], Memory] | None = None
+        self._memory: tuple[MemorySpec, int | None, Memory] | None = None
         self._trained: tuple[Training, BaseModel] | None = None
 
     @property
@@ -79,7 +82,7 @@ class Pipeline:
             smoother = self._carried or SAFE_KNN.to_json()
         elif isinstance(smoother, SmootherSettings):
             smoother = smoother.to_json()
-        elif isinstance(smoother, RivalFit):
+        elif isinstance(smoother, RivalFit | SentenceSearch):
             smoother = smoother.name
         elif smoother is not None:
             smoother = f"fit {self._fit_name(smoother)}"
@@ -104,20 +107,27 @@ class Pipeline:
 
     # Memories ----------------------------------------------------------------------------------------
 
-    def memory(self, spec: MemorySpec) -> Memory:
-        """The memory, built if need be. Only one is held open: keys of large ones fill a GPU."""
-        if self._memory is not None and self._memory[0] == spec.identity:
-            return self._memory[1]
+    def memory(self, spec: MemorySpec, sentences: int | None = None) -> Memory:
+        """The memory, built if need be. Only one is held open: keys of large ones fill a GPU.
+
+        sentences: of it that SK-MT searches for each that is translated.
+        """
+        if self._memory is not None and self._memory[:2] == (spec, sentences):
+            return self._memory[2]
         self.close()
         directory = self.cache / "memories" / f"{spec.name}-{digest(spec.identity)}"
         pairs = partial(self.corpora.learnable_pairs, *spec.slices)
-        self.once(directory, lambda: build_memory(spec.name, pairs(), directory, self.base, self.clock))
-        self._memory = (spec.identity, Memory.open(directory, self.base))
-        return self._memory[1]
+        self.once(directory, lambda: build_memory(spec, pairs(), directory, self.base, self.clock))
+        if sentences is None:
+            memory = Memory.open(directory, self.base, search=SearchSettings(keys_on_demand=KEYS_ON_DEMAND))
+        else:
+            memory = SentenceMemory.open(directory, self.base, search=SearchSettings(shortlist=sentences))
+        self._memory = (spec, sentences, memory)
+        return memory
 
     def close(self) -> None:
         if self._memory is not None:
-            self._memory[1].close()
+            self._memory[2].close()
             self._memory = None
 
     # Smoothers ---------------------------------------------------------------------------------------
@@ -201,6 +211,8 @@ class Pipeline:
         assert wanted is not None
         if isinstance(wanted, RivalFit):
             return self._rival(wanted)
+        if isinstance(wanted, SentenceSearch):
+            return DistanceAwareKnn(wanted.k, wanted.temperature)
         if wanted == "carried":
             directory = self.base.directory / SMOOTHER_DIRECTORY if self._carried else None
         else:
@@ -277,7 +289,7 @@ class Pipeline:
         if isinstance(engine.smoother, Fit | RivalFit):
             self.smoother(engine)
         if engine.memory is not None:
-            self.memory(engine.memory)
+            self._memory_of(engine)
 
     def measured(self, kind: str, identity: Any, measure: Callable[[], Any]) -> Any:
         """Any other result that JSON can hold, made once and kept among the small results."""
@@ -302,4 +314,9 @@ class Pipeline:
         if engine.memory is None or engine.smoother is None:
             return {"method": "base"}
         smoother = self.smoother(engine)  # first: a fit opens a memory of its own
-        return {"memory": self.memory(engine.memory), "smoother": smoother}
+        return {"memory": self._memory_of(engine), "smoother": smoother}
+
+    def _memory_of(self, engine: Engine) -> Memory:
+        assert engine.memory is not None
+        few = engine.smoother.sentences if isinstance(engine.smoother, SentenceSearch) else None
+        return self.memory(engine.memory, few)

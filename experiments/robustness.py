@@ -17,7 +17,15 @@ from experiments.data import DISTURBED, Corpora, Slice, write_lines
 from experiments.domains import domain_setting, memory_slice
 from experiments.experiment import SPECIFIC_AVERAGE, Block, Experiment, Paper, Table, columns, paper_rows
 from experiments.lexicon import WordNet, find_wordnet
-from experiments.systems import ADAPTIVE_KNN, BASE, KNN, ROBUST_KNN, kster, kster_with_learned_distance
+from experiments.systems import (
+    ADAPTIVE_KNN,
+    BASE,
+    KNN,
+    ROBUST_KNN,
+    SK_MT,
+    kster,
+    kster_with_learned_distance,
+)
 from kster.errors import KsterError
 
 NOISE = "10% noise"
@@ -97,7 +105,7 @@ class Robustness(Noisy):
 
     def table(self, budget: Budget) -> Table:
         blocks = []
-        ours = (KNN, ADAPTIVE_KNN, ROBUST_KNN, kster(budget))
+        ours = (KNN, ADAPTIVE_KNN, ROBUST_KNN, SK_MT, kster(budget))
         for domain in budget.domains:
             tests = columns(domain, budget=budget, memory=domain)
             clean = domain_setting(domain, budget)

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from experiments import knn_tuning
 from experiments.budget import Budget
 from experiments.data import Slice
-from experiments.domains import Setting
-from experiments.engine import LENGTH_PENALTY, Engine, Fit, RivalFit, Training
+from experiments.domains import Setting, mixed_memory
+from experiments.engine import LENGTH_PENALTY, Engine, Fit, RivalFit, SentenceSearch, Training
 from experiments.pipeline import Pipeline
 from experiments.results import corpus_bleu
 from experiments.stages import digest, read_json, say, write_json
@@ -88,6 +88,18 @@ class Trained(System):
         return choose(pipeline, engines, setting.dev, budget)
 
 
+class TrainedFromScratch(System):
+    """A model of the base model's shape, trained on all general and domain text there is."""
+
+    lines_of_work = 300_000
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        steps = budget.scratch_steps
+        text = mixed_memory(budget, budget.scratch_general)
+        training = Training(text, setting.dev, 1, budget.scratch_tokens, steps, steps, from_scratch=True)
+        return Engine(model=training, length_penalty=penalty)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Knn(System):
     """kNN-MT as published, tuned; with this k, if it may not choose. fixed: nothing is left to choose."""
@@ -160,14 +172,33 @@ class LearnedKnn(System):
         return choose(pipeline, engines, setting.dev, budget)
 
 
+class SentenceKnn(System):
+    """SK-MT; how many sentences and neighbours, and the temperature, are chosen by BLEU on dev."""
+
+    def learned(self, pipeline: Pipeline, setting: Setting, budget: Budget, penalty: float) -> Engine:
+        bandwidth = Knn().tuned(pipeline, setting, budget).bandwidth
+        assert bandwidth is not None
+        searches = [
+            SentenceSearch(sentences, k, share * bandwidth)
+            for sentences, k in budget.sentence_searches
+            for share in budget.sentence_temperatures
+        ]
+        engines = [Engine(None, setting.memory, search, penalty) for search in searches]
+        return choose(pipeline, engines, setting.dev, budget)
+
+
 # The usual rows ----------------------------------------------------------------------------------------
 
 BASE: System = Base(coordinates={"system": "Base"})
 FINE_TUNING: System = Trained(coordinates={"system": "Finetuning"})
 JOINT_TRAINING: System = Trained(coordinates={"system": "Joint-training"}, joint=True)
+JOINT_FROM_SCRATCH: System = TrainedFromScratch(
+    coordinates={"system": "Joint-training", "variant": "from scratch"}
+)
 KNN: System = Knn(coordinates={"system": "kNN-MT"})
 ADAPTIVE_KNN: System = LearnedKnn(coordinates={"system": "Adaptive kNN-MT"}, kind="adaptive")
 ROBUST_KNN: System = LearnedKnn(coordinates={"system": "Robust kNN-MT"}, kind="robust")
+SK_MT: System = SentenceKnn(coordinates={"system": "SK-MT"})
 
 
 def kster(budget: Budget, variant: str = "", *, from_knn: bool = False, **changes: Any) -> System:
@@ -181,7 +212,8 @@ def kster_with_learned_distance(budget: Budget, **changes: Any) -> System:
 
 
 def kster_as_published(budget: Budget, variant: str = "paper's recipe", **changes: Any) -> System:
-    fit = FitSettings.paper(**(budget.fit | changes))
+    """With the schedule of the authors' release, unless the changes say otherwise."""
+    fit = FitSettings.paper(**(budget.published_fit | changes))
     return Kster(coordinates={"system": "KSTER", "variant": variant}, fit=fit)
 
 

@@ -20,6 +20,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def budget() -> Budget:
     fit = QUICK.fit | {"steps": 6, "batch_tokens": 256, "evaluate_every": 3, "max_tokens": 200, "k": 4}
     small = replace(QUICK, memory=30, test=3, dev=6, dev_decoded=2, fit=fit, sizes=(5, 20), online=4)
+    small = replace(small, published_fit=fit, general_memory=20)
     return replace(small, ks=(4,), climbs=0, domains=("koran", "law"))
 
 

@@ -19,13 +19,14 @@ from experiments.budget import Budget
 from experiments.catalogue import EXPERIMENTS
 from experiments.command import Request, carry_out
 from experiments.data import DISTURBED, Corpora, Slice
-from experiments.engine import Engine, MemorySpec
+from experiments.engine import Engine, MemorySpec, Training
 from experiments.experiment import result_file
 from experiments.pipeline import Pipeline
 from experiments.stages import Clock, OutOfTime, locked, read_json
 
 from kster import BaseModel, Memory
 from kster.errors import KsterError
+from kster.training.settings import read_yaml
 
 
 class Allowance(Clock):
@@ -65,7 +66,7 @@ def test_a_memory_made_chunk_by_chunk_keeps_all_targets_of_a_source(
     monkeypatch.setattr(building, "IMPORT_AT_ONCE", 2)
     base = BaseModel.load(tiny_marian)
     pairs = [("the dog", german) for german in ("der Hund", "ein Hund", "Hund", "den Hund", "dem Hund")]
-    building.build_memory("dogs", pairs, tmp_path / "memory", base, Clock())
+    building.build_memory(MemorySpec("dogs", ()), pairs, tmp_path / "memory", base, Clock())
     with Memory.open(tmp_path / "memory", base) as memory:
         assert {(segment.source, segment.target) for segment in memory.segments()} == set(pairs)
 
@@ -280,3 +281,28 @@ def test_samples_are_spread_over_a_slice_and_differ(data: Path) -> None:
     assert draws[0] == lines[:: len(lines) // 10][:10]
     assert draws[1] != draws[0]
     assert whole.sample(len(lines), len(lines)) == whole
+
+
+def test_a_large_memory_makes_the_keys_that_translations_need_and_no_others(
+    taught_marian: Path, data: Path, tmp_path: Path
+) -> None:
+    pipeline = make(taught_marian, data, tmp_path)
+    spec = MemorySpec("koran", (Slice("koran", "train", 30),), keys_on_demand=True)
+    lacking = len(pipeline.memory(spec).ids_without_keys())
+    assert lacking == pipeline.memory(spec).segment_count()
+    pipeline.translate(Engine(memory=spec, smoother="carried"), Slice("koran", "test", 1))
+    assert len(pipeline.memory(spec).ids_without_keys()) < lacking
+
+
+def test_training_from_scratch_takes_the_base_model_s_shape_and_vocabulary_but_not_its_weights(
+    taught_marian: Path, data: Path, tmp_path: Path
+) -> None:
+    pipeline = make(taught_marian, data, tmp_path)
+    text = MemorySpec("mixed", (Slice("koran", "train", 30), Slice("europarl", "train", 30)))
+    wanted = Training(text, (Slice("koran", "dev", 4),), 1, 500, 1, 1, from_scratch=True)
+    trained = pipeline.translator(Engine(model=wanted)).model
+    assert trained.network.config == pipeline.base.network.config
+    assert trained.fingerprint != pipeline.base.fingerprint
+    recipe = read_yaml(pipeline.cache / "models" / wanted.name / "config.yaml")
+    assert "init" not in recipe
+    assert recipe["vocabulary"]["reuse"] == str(pipeline.base.directory)

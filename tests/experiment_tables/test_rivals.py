@@ -1,4 +1,4 @@
-"""Adaptive and Robust kNN-MT give what their papers' equations give, computed by hand."""
+"""Adaptive and Robust kNN-MT and SK-MT give what their papers' equations give, computed by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from experiments.budget import Budget
 from experiments.data import Slice
 from experiments.domains import domain_setting
-from experiments.engine import MemorySpec, RivalFit
+from experiments.engine import MemorySpec, RivalFit, SentenceSearch
 from experiments.pipeline import Pipeline
 from experiments.rivals import (
     AdaptiveKnn,
@@ -25,10 +25,12 @@ from experiments.rivals import (
     own_log_probs,
     rival_of,
 )
-from experiments.systems import ADAPTIVE_KNN, ROBUST_KNN, System
+from experiments.sentence_knn import DistanceAwareKnn
+from experiments.systems import ADAPTIVE_KNN, ROBUST_KNN, SK_MT, System
 from torch import Tensor
 
 from kster.memory import Neighbours
+from kster.memory.retriever import RowsOf
 
 LN3 = math.log(3)
 
@@ -194,3 +196,38 @@ def test_other_settings_are_another_rival() -> None:
         RivalFit("adaptive", MemorySpec("it", ()), (), 8, 10, 1.0),
     ]
     assert len({usual.name, *(other.name for other in others)}) == 7
+
+
+def test_sk_mt_believes_the_memory_less_the_farther_the_nearest_entry_is() -> None:
+    """T = 4: λ = 1 − 1 / 4; softmax(−1 / 4, −1 / 4 − ln 3) is ¾ and ¼; beyond T it is believed no more."""
+    rival = DistanceAwareKnn(2, temperature=4.0)
+    weights, base = rival.weigh(told([1.0, 1.0 + 4 * LN3], [5, 6]))
+    assert weights.exp().tolist() == [pytest.approx([0.75 * 0.75, 0.75 * 0.25])]
+    assert base.exp().tolist() == pytest.approx([0.25])
+    weights, base = rival.weigh(told([5.0, 6.0], [5, 6]))
+    assert weights.exp().sum().item() == pytest.approx(0.0, abs=1e-5)
+    assert base.exp().tolist() == pytest.approx([1.0], abs=1e-5)
+
+
+def test_sk_mt_searches_the_sentences_that_need_the_fewest_words_changed(
+    taught_marian: Path, data: Path, tmp_path: Path
+) -> None:
+    pipeline = pipeline_of(taught_marian, data, tmp_path)
+    spec = MemorySpec("koran", (Slice("koran", "train", 30),))
+    memory = pipeline.memory(spec, sentences=2)
+    texts = [source for source, _ in pipeline.corpora.pairs(Slice("koran", "test", 3))]
+    retriever = memory.retriever(texts, torch.device("cpu"), similarity=False)
+    (forced, *_) = pipeline.base.force_decode(pipeline.corpora.pairs(Slice("koran", "test", 1)))
+    for number, text in enumerate(texts):
+        rows = RowsOf(retriever, torch.full((len(forced.keys),), number))
+        ids = memory.segment_ids(rows.search(forced.keys, 4).ids)
+        best = {match.segment.id for match in memory.matches(text, 2, least=0)}
+        assert set(ids.flatten().tolist()) <= best | {-1}
+    assert pipeline.memory(spec) is not memory  # any other system sees all of it
+
+
+def test_sk_mt_translates(taught_marian: Path, data: Path, tmp_path: Path, budget: Budget) -> None:
+    pipeline = pipeline_of(taught_marian, data, tmp_path)
+    engine = SK_MT.engine(pipeline, domain_setting("koran", budget), budget)
+    assert isinstance(engine.smoother, SentenceSearch)
+    assert pipeline.translate(engine, Slice("koran", "test", 2)).is_file()

@@ -37,6 +37,8 @@ SETTINGS: dict[str, tuple[Any, Any]] = {  # as it is, and changed
     "epochs": (1, 3),
     "batch": (500, 600),
     "steps": (2, 3),
+    "from scratch": (False, True),
+    "keys on demand": (False, True),
     "kind": ("wsd", "words"),
     "identity": ([1], [2]),
     "fitted": (FitSettings(), FitSettings(seed=2)),
@@ -88,7 +90,7 @@ class World:
 
     @property
     def memory(self) -> MemorySpec:
-        return MemorySpec("koran", (self["memory"],))
+        return MemorySpec("koran", (self["memory"],), self["keys on demand"])
 
     @property
     def engine(self) -> Engine:
@@ -104,12 +106,13 @@ def choice(world: World) -> Engine:
 
 
 def training(world: World) -> str:
-    return Training(world.memory, (world["dev"],), world["epochs"], world["batch"], 1, world["steps"]).name
+    steps = (world["epochs"], world["batch"], 1, world["steps"])
+    return Training(world.memory, (world["dev"],), *steps, world["from scratch"]).name
 
 
 # Each has the settings that it must not be found without.
 STAGES: dict[str, tuple[Callable[[World], Any], str]] = {
-    "memory": (lambda w: w.pipeline.memory(w.memory), "fingerprint, memory"),
+    "memory": (lambda w: w.pipeline.memory(w.memory), "fingerprint, memory, keys on demand"),
     "fit": (
         lambda w: w.pipeline.fit(Fit(w.memory, w["fit"], (w["dev"],))),
         "fingerprint, memory, fit, dev, general, start",
@@ -128,7 +131,7 @@ STAGES: dict[str, tuple[Callable[[World], Any], str]] = {
         "fingerprint, precision, test, start",
     ),
     "choice": (choice, "fingerprint, precision, model, memory, smoother, length penalty, dev"),
-    "training": (training, "memory, epochs, batch, steps"),
+    "training": (training, "memory, epochs, batch, steps, from scratch"),
     "speed": (
         lambda w: EXPERIMENTS["speed"].measure(w.pipeline, replace(QUICK, repeats=w["repeats"], timed=None)),
         "fingerprint, precision, memory, test, repeats, fitted, machine",

@@ -51,7 +51,7 @@ def fit(
         Path | None, typer.Option("--general-target", metavar="FILE", help="… its translations.")
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Start from the paper's recipe instead of these defaults.")
+        bool, typer.Option("--paper", help="Use the paper's recipe, with its 30,000 steps, as the defaults.")
     ] = False,
     k: Annotated[
         int | None,
