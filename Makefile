@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVED_MEMORIES := demo-data/ombravella demo-data/ombravella-de-en
 
-# As the command line does by itself: threads that wait sleep, so that other programs on the machine do no harm.
+# Waiting threads sleep instead of spinning, which would slow everything down on a busy machine.
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: install demo serve test test-slow test-gpu test-wheel lint format docs clean

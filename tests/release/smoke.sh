@@ -30,6 +30,9 @@ kster=$place/empty/bin/kster
 "$kster" memory add m "Empty the knock box." "Den Abschlagbehälter leeren."
 answer=$(echo "Empty the knock box." | "$kster" translate --memory m)
 [ "$answer" = "Den Abschlagbehälter leeren." ] || { echo "translated as: $answer"; exit 1; }
+export KSTER_MODEL_HOME=$root/models  # as docs/install.md has it
+"$kster" models list
+echo "Open the lid." | "$kster" translate --model en-de
 "$place/empty/bin/python" - <<'PYTHON'
 from kster import Translator
 import kster.server.app
