@@ -12,7 +12,7 @@ This is a paragraph that was wrapped by its author at
 some column, with **bold words**, `code here`, and a
 [link to the manual](https://example.org/a_(b) "title").
 
-- Press the `F1` key now or <b>not</b>
+- [ ] Press the `F1` key now or <b>not</b>
 - Second item with ![A picture](a.png)
 1. Number one
 2. 1
@@ -162,7 +162,7 @@ STYLE
 
 intro
 00:01.000 --> 00:04.000 align:start
-<v Ada>Never drink <b>liquid</b> nitrogen.
+<v Ada>Never drink <b>liquid</b> nitrogen.</v>
 
 01:00:05.000 --> 01:00:06.000
 It will <00:00:05.500>hurt.
@@ -221,5 +221,5 @@ SAMPLES = {
         SRT,
         ["<1>Welcome back</1> to the show, ladies and gentlemen.", "Who is there?", "Nobody."],
     ),
-    "a.vtt": (VTT, ["<1/>Never drink <2>liquid</2> nitrogen.", "It will <1/>hurt."]),
+    "a.vtt": (VTT, ["Never drink <1>liquid</1> nitrogen.", "It will <1/>hurt."]),
 }

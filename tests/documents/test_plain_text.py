@@ -51,6 +51,18 @@ def test_a_paragraph_is_broken_again_at_the_same_column_with_the_same_line_ends(
     assert f"  * ein ein ein ein ein ein ein ein ein ein ein{line_end}    ein" in done
 
 
+def test_a_line_that_was_broken_early_amid_a_sentence_belongs_to_its_paragraph() -> None:
+    torn = (
+        "Please write to the address that stands on the back\n"
+        "of your invoice if you have moved,\n"
+        "since we can send nothing to a place that nobody\n"
+        "lives at any more.\n"
+    )
+    assert texts("a.txt", torn.encode()) == [" ".join(torn.split())]
+    verse = "The rain that falls on every roof in this old town\nmakes no sound\nat all that anybody hears\n"
+    assert texts("a.txt", verse.encode()) == verse.splitlines()
+
+
 def test_a_word_longer_than_a_line_is_not_cut() -> None:
     (paragraph,) = paragraphs("a b c d e f g h i j k l m n o p q r s t u v w\nxyz abc def")
     assert paragraph.wrapped("short " + "w" * 80).splitlines() == ["short", "w" * 80]

@@ -58,6 +58,7 @@ def test_a_markdown_paragraph_is_broken_again_and_begins_no_list() -> None:
     assert all(len(line) <= 60 for line in done.splitlines() if line.startswith("Wort"))
     assert "\n- kein" not in done
     assert "1. \\1. Nummer" in done
+    assert "\n- [ ] Press" in done
     assert "> \\# Mit \\*Sternen\\* und snake_case \\<b>" in done
 
 

@@ -34,6 +34,7 @@ MOST_ELEMENTS = 1_000_000
 _MAY_BE_CODE = re.compile(r"[%$<>{}\[\]&@\\/]|__")
 _MOST_HARD_SPACES = 50  # of one text
 _HARD_SPACE = re.compile(r"(\S{1,40})([\xa0\u202f])(?=(\S{1,40}))")
+_SIGNS = "\"'()[].,;:!?"  # that are no part of a number
 DEEPEST = 256  # elements in elements, lists in lists
 
 
@@ -268,14 +269,26 @@ def plain(text: Text) -> str:
 
 
 def with_hard_spaces(source: Text, translation: Text) -> tuple[Token, ...]:
-    """Spaces that forbid a line break, as in `5 kg`, between the words that had one between them."""
+    """Spaces that forbid a line break, as in `5 kg`, between the words that had one between them, or beside
+    the number, whatever the word beside it has become."""
     found = [pair for token in source if isinstance(token, str) for pair in _HARD_SPACE.findall(token)]
     tokens = list(translation)
     for before, space, after in found[:_MOST_HARD_SPACES]:
+        wanted = re.compile(_where(before, after))
         for i, token in enumerate(tokens):
             if isinstance(token, str):
-                tokens[i] = token.replace(f"{before} {after}", f"{before}{space}{after}")
+                tokens[i] = wanted.sub(space, token)
     return tuple(tokens)
+
+
+def _where(before: str, after: str) -> str:
+    """Matches the space between two words, or beside a number among them."""
+    first, second = re.escape(before.lstrip(_SIGNS)), re.escape(after.rstrip(_SIGNS))
+    if any(map(str.isdigit, first)):
+        return rf"(?:(?<=^{first})|(?<=\W{first})) (?=\w)"
+    if any(map(str.isdigit, second)):
+        return rf"(?<=\S) (?={second}(?!\w))"
+    return f"(?<={re.escape(before)}) (?={re.escape(after)})"
 
 
 def require_size(characters: int, most: int = MOST_CHARACTERS) -> None:

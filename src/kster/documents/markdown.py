@@ -36,6 +36,7 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\r?\n.*?\n\1[ \t]*(?:\r?\n|\Z)", 
 _LINK_END = re.compile(r"\](?:\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\[[^\]]*\])?")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
 _SPECIAL = re.compile(r"[\\`*\[\]]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_TASK = re.compile(r"\[[ xX]\][ \t]+")
 _BLOCK_START = re.compile(r"(?:#{1,6}|[-+*>=|]+|\d{1,9}[.)]|~{3,})(?=\s|$)")
 
 
@@ -68,12 +69,17 @@ def open_markdown(data: bytes, source: str, target: str) -> TextDocument:
     counter = Counter("blocks")
     cursor: dict[int, int] = {}  # how far a line was read: rows of tables have several texts
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    around = ""  # the last block that was opened, but for paragraphs
     for token in parser.parse(seen):
         counter.add()
         if token.type == "inline" and token.map and is_prose(token.content):
-            found = _find(token.content, token.map[0], lines, starts, cursor)
+            line = token.map[0]
+            if around == "list_item_open" and (task := _TASK.match(token.content)):
+                (token,) = parser.parseInline(token.content[task.end() :])
+            found = _find(token.content, line, lines, starts, cursor)
             if found is not None:
-                _add(places, found, token, f"line {token.map[0] + 1}", file.line_end)
+                _add(places, found, token, f"line {line + 1}", file.line_end)
+        around = around if token.type == "paragraph_open" else token.type
     return TextDocument(file, places)
 
 

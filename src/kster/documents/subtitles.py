@@ -1,6 +1,6 @@
 """Subtitles, SRT and WebVTT: the text of cues; numbers, times, notes and styles stay.
 
-The lines of a cue are one text, unless they are two speakers', each behind a dash.
+The lines of a cue are one text, unless they are two speakers', each behind a dash or a name (`<v Anna>`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ NARROWEST = 42  # characters: what a line of a subtitle may always have
 _BLOCK = re.compile(r"[^\r\n]+(?:\r?\n[^\r\n]+)*")
 _TIMES = re.compile(r"(?:^|\n)[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->[^\n]*(?:\n|\Z)")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|</?>|\{\\[^{}]*\}")
-_SPEAKER = re.compile(r"[-–—][ \t]*")
+_VOICE = re.compile(r"<v[ .\t][^<>]*>[ \t]*")
+_SPEAKER = re.compile(rf"[-–—][ \t]*|{_VOICE.pattern}")
 
 
 def open_subtitles(data: bytes, source: str, target: str) -> TextDocument:
@@ -51,7 +52,9 @@ def _texts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _add(places: Places[str], start: int, end: int, where: str, line_end: str) -> None:
-    content = places.content[start:end].rstrip()
+    if voice := _VOICE.match(places.content, start, end):
+        start = voice.end()
+    content = places.content[start:end].rstrip().removesuffix("</v>")
     end = start + len(content)
     pieces: list[str | Half] = []
     at = 0

@@ -1,8 +1,9 @@
 """Paragraphs of plain text: lines that somebody or some program broke at a column are one text.
 
-A line break is one of wrapping if the next line's first word would not have fitted before it. Verses,
-addresses and lists have others, and stay as they are. Where every line ends with a sentence they are lines:
-cut there, no sentence is torn.
+A line break is one of wrapping if the next line's first word would not have fitted before it. People also
+break lines earlier: among others of wrapping, one amid a sentence is of wrapping, too. Verses, addresses and
+lists have other breaks, and stay as they are. Where every line ends with a sentence they are lines: cut so,
+no sentence is torn.
 """
 
 from __future__ import annotations
@@ -94,9 +95,12 @@ def _paragraph(lines: list[tuple[int, str]]) -> Paragraph:
 def _is_wrapped(lines: list[tuple[int, str]]) -> bool:
     bodies = [line.rstrip() for _, line in lines]
     width = max(map(len, bodies))
-    is_full = all(len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(bodies))
+    early = [
+        (line, after) for line, after in pairwise(bodies) if len(line) + 1 + len(after.split()[0]) <= width
+    ]
+    goes_on = all(after.lstrip()[0].islower() and not _SENTENCE_END.search(line) for line, after in early)
     is_torn = not all(map(_SENTENCE_END.search, bodies[:-1]))
-    return len(lines) > 1 and width >= NARROWEST and is_full and is_torn
+    return width >= NARROWEST and 2 * len(early) < len(lines) - 1 and goes_on and is_torn
 
 
 def _may_go_on(line: str, following: str, *, is_second: bool) -> bool:
