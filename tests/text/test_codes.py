@@ -203,6 +203,20 @@ def links(source: str, target: str, words: list[tuple[int, int]]) -> list[Link]:
         ("H<sub>2</sub>O is", "H2O is", "H2O ist", [], "H<sub>2</sub>O ist"),
         ("A word<sup>1</sup> is", "A word is", "Ein Wort ist", [(1, 1), (2, 2)], "Ein Wort<sup>1</sup> ist"),
         ("%g - group", "- group", "- Gruppe", [(0, 0), (1, 1)], "%g - Gruppe"),
+        (  # a name goes by itself, whatever attention says, and no word becomes a comma
+            "Open <b>Photos</b> <i>if</i> needed.",
+            "Open Photos if needed.",
+            "Bei Bedarf Photos öffnen, wenn.",
+            [(0, 3), (1, 0), (2, 4), (2, 5)],
+            "Bei Bedarf <b>Photos</b> öffnen, <i>wenn</i>.",
+        ),
+        (
+            "Rinse <b>the <i>drip</i> tray</b>.",
+            "Rinse the drip tray.",
+            "Die Abtropfschale spülen.",
+            [(0, 2), (1, 0), (2, 1), (3, 1), (4, 3)],
+            "<b>Die <i>Abtropfschale</i></b> spülen.",
+        ),
         ("a %s b", "a b", "", [], "%s"),
     ],
 )

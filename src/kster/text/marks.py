@@ -60,6 +60,11 @@ class MarkedText:
         return len(self._groups)
 
     @property
+    def has_only_tags(self) -> bool:
+        """Whether all marks, and there are some, stand for tags around words."""
+        return bool(self._groups) and all(code.kind != "alone" for group in self._groups for code in group)
+
+    @property
     def shown(self) -> list[str]:
         """What each mark stands for, as a string."""
         return ["".join(map(str, group)) for group in self._groups]

@@ -8,6 +8,7 @@ and all are nested as they were.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -91,7 +92,11 @@ def _projected(tokens: Sequence[Token], translation: str, links: Sequence[Link])
     if top is None:
         placed = _in_order(tokens, places, len(source), translation, target)
     else:
-        _place(top, _aligned(links, source, target), len(target))
+        aligned = _aligned(links, source, target)
+        _join_equal(
+            aligned, [text[slice(*word)] for word in source], [translation[slice(*word)] for word in target]
+        )
+        _place(top, aligned, len(target))
         placed = _written(top, translation, target)
     return Spacing(tokens).apply(placed)
 
@@ -138,6 +143,23 @@ def _aligned(links: Sequence[Link], source: Sequence[Span], target: Sequence[Spa
         for s in _touched(source, begin, end):
             aligned[s] += [t for t in _touched(target, first, last) if t not in aligned[s]]
     return aligned
+
+
+def _join_equal(aligned: list[list[int]], source: Sequence[str], target: Sequence[str]) -> None:
+    """What attention cannot know better: a name or number that both texts have once is the same one, and no
+    word becomes a punctuation mark."""
+    counts, others = Counter(source), Counter(target)
+    same = {
+        word: t for t, word in enumerate(target) if counts[word] == others[word] == 1 and not word.islower()
+    }
+    taken = set(same.values())
+    for s, word in enumerate(source):
+        known = [t for t in aligned[s] if t not in taken and _is_word(target[t]) == _is_word(word)]
+        aligned[s] = [same[word]] if word in same else known
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _touched(words: Sequence[Span], begin: int, end: int) -> list[int]:

@@ -120,10 +120,11 @@ class Spacing:
         if not tags:
             return 0
         first_open = next((i for i, tag in enumerate(tags) if tag.kind == "open"), len(tags))
-        before = [i for i, tag in enumerate(tags) if self._beside[id(tag)][0]]
-        after = [i + 1 for i, tag in enumerate(tags) if self._beside[id(tag)][1]]
-        places = {*before, *after}
-        return first_open if first_open in places or not places else min(places)
+        before = {i for i, tag in enumerate(tags) if self._beside[id(tag)][0]}
+        after = {i + 1 for i, tag in enumerate(tags) if self._beside[id(tag)][1]}
+        inside = [i for i in before if tags[i].kind == "close"]
+        inside += [i for i in after if tags[i - 1].kind == "open"]
+        return first_open if first_open in before | after or not inside else min(inside)
 
     def _apart(self, gap: Gap) -> bool:
         """Whether the two sides of a gap are to have a space between them."""

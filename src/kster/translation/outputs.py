@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
@@ -141,7 +142,7 @@ def _outputs(
         kept.append(pairs[: decoding.n_best])
     best = [[*own[0][1].tokens, model.eos_id] for own in kept]
     tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(found)
-    links: list[tuple[Link, ...] | None] = [None] * len(found)
+    links: list[tuple[tuple[Link, ...], ...] | None] = [None] * len(found)
     confidences: list[float | None] = [None] * len(found)
     if decoding.explain or decoding.confidence:
         explained = explain(model, sources, best, memory, smoother, examples=decoding.explain)
@@ -157,7 +158,10 @@ def _outputs(
         ]
     if decoding.align:
         read = model.tokenise_source(texts)
-        links = list(links_of(model, texts, read, [own[0][0] for own in kept], best))
+        each = [(i, text, [*one.tokens, model.eos_id]) for i, own in enumerate(kept) for text, one in own]
+        at, written, targets = (list(column) for column in zip(*each, strict=True))
+        found_links = iter(links_of(model, [texts[i] for i in at], [read[i] for i in at], written, targets))
+        links = [tuple(islice(found_links, len(own))) for own in kept]
     return [
         Output(tuple((text, one.score) for text, one in own), explanation, link, confidence)
         for own, explanation, link, confidence in zip(kept, tokens, links, confidences, strict=True)

@@ -18,7 +18,8 @@ from kster.translation.result import Output
 class CodedPiece:
     """request: what to translate to begin with; None if there is nothing but codes.
 
-    Pieces go with marks for their codes; those that a memory knows whose keys were made without, as they are.
+    Pieces go with marks for their codes; those that a memory knows whose keys were made without, as they are;
+    and those with nothing but tags in them without any (is_bare), since words in marks are translated worse.
     hypotheses: translations with all the codes of the source and their scores, once there are any.
     """
 
@@ -31,7 +32,7 @@ class CodedPiece:
         self.hypotheses: list[tuple[CodedText, float]] = []
         self.tokens: Sequence[TokenExplanation] = ()
         self.confidence: float | None = None
-        self.repaired = False
+        self.repaired = self.is_bare = False
         self.request: str | None = str(source)
         if not source.codes:
             return
@@ -42,7 +43,10 @@ class CodedPiece:
             return
         if not self._taught or self._taught.marked:
             self._marked = MarkedText(source)
-            self.request = self._marked.text if self._marked.marks <= MOST_MARKS else self.bare
+            self.is_bare = self._marked.marks > MOST_MARKS or (
+                self._marked.has_only_tags and not self._taught
+            )
+            self.request = self.bare if self.is_bare else self._marked.text
 
     @property
     def bare(self) -> str:
@@ -71,17 +75,16 @@ class CodedPiece:
         if marked is not None:
             self.tokens = without_marks(self.tokens, marked.shown)
 
-    def repair(self, output: Output) -> None:
-        """Put the codes into a translation of `bare`."""
-        (text, score), *_ = output.hypotheses
-        links = output.links
-        assert links is not None
-        placed = BareText(self._source).project(_without_new_codes(text, self.bare), links)
-        if not are_kept(str(self._source), str(placed)):  # side by side, two may read as another one
-            placed = _told_apart(placed)
-        self.hypotheses = [(placed, score)]
+    def place_codes(self, output: Output) -> None:
+        """Put the codes into the translations of `bare`. Somebody should look, unless they are only tags."""
+        assert output.links is not None
+        for (text, score), links in zip(output.hypotheses, output.links, strict=True):
+            placed = BareText(self._source).project(_without_new_codes(text, self.bare), links)
+            if not are_kept(str(self._source), str(placed)):  # side by side, two may read as another one
+                placed = _told_apart(placed)
+            self.hypotheses.append((placed, score))
         self.tokens, self.confidence = output.tokens or (), output.confidence
-        self.repaired = True
+        self.repaired = self._marked is None or not self._marked.has_only_tags
 
     def _with_codes(self, translation: str) -> CodedText | None:
         if not self._source.codes:

@@ -59,13 +59,13 @@ class Translation:
 class Output:
     """What became of one piece: its hypotheses, each with its score, the best first.
 
-    Those that have the same marks as the piece come before those that do not. tokens, links, confidence: of
-    the first.
+    Those that have the same marks as the piece come before those that do not. tokens, confidence: of the
+    first; links: of each.
     """
 
     hypotheses: tuple[tuple[str, float], ...]
     tokens: tuple[TokenExplanation, ...] | None = None
-    links: tuple[Link, ...] | None = None
+    links: tuple[tuple[Link, ...], ...] | None = None
     confidence: float | None = None
 
 

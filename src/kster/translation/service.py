@@ -1,8 +1,8 @@
 """How a text becomes a translation: one way for Python, the command line and all doors of the server.
 
 A text is read as words and codes, cut into sentences, and translated with marks for the codes. Where a model
-loses marks, the sentence is translated once more without, and the codes are put where they belong. So a
-translation has exactly the codes of its source.
+loses marks, the sentence is translated again without, and the codes are put where they belong; one that has
+no codes but tags goes without marks at once. A translation has exactly the codes of its source.
 
 `translation_steps` does all of it but run the model: it yields what to translate and is sent the outputs, so
 that a program can run it at once (`run`), and a server can join the sentences of many clients into batches.
@@ -82,15 +82,14 @@ def translation_steps(
         on_cut()
     pieces = [piece for plan in plans for piece in plan.all_pieces()]
     waiting = [piece for piece in pieces if piece.request is not None]
-    if waiting:
-        outputs = yield Round([str(piece.request) for piece in waiting])
-        for piece, output in zip(waiting, outputs, strict=True):
+    if whole := [piece for piece in waiting if not piece.is_bare]:
+        outputs = yield Round([str(piece.request) for piece in whole])
+        for piece, output in zip(whole, outputs, strict=True):
             piece.read(output, decoding.n_best)
-    lost = [piece for piece in waiting if not piece.hypotheses]
-    if lost:
-        outputs = yield Round([piece.bare for piece in lost], align=True)
-        for piece, output in zip(lost, outputs, strict=True):
-            piece.repair(output)
+    if bare := [piece for piece in waiting if not piece.hypotheses]:
+        outputs = yield Round([piece.bare for piece in bare], align=True)
+        for piece, output in zip(bare, outputs, strict=True):
+            piece.place_codes(output)
     return [plan.translation(decoding) for plan in plans]
 
 
