@@ -11,7 +11,13 @@ import torch
 from kster import BaseModel, KsterError, Memory
 from kster.memory.neighbours import Neighbours
 from kster.smoothing import FitSettings, Smoother, SmootherSettings, resolve_smoother
-from kster.smoothing.fitting.default_fit import DefaultFitSettings, Training, fit_default, fit_universal
+from kster.smoothing.fitting.default_fit import (
+    DefaultFitSettings,
+    Training,
+    fit_default,
+    fit_universal,
+    look_up,
+)
 from tiny import ENGLISH, GERMAN
 
 SETTINGS = DefaultFitSettings(
@@ -74,10 +80,11 @@ def test_a_universal_smoother_serves_models_of_any_width(
         BaseModel.load(tiny_m2m100, source_lang="en", target_lang="de"),
     ]
     trainings = [Training(model, {"all": pairs}, pairs[::-1]) for model in models]
-    results = fit_universal(trainings, tmp_path / "universal", scratch=tmp_path / "work", settings=SETTINGS)
+    texts = [look_up(training, SETTINGS, tmp_path / str(i)) for i, training in enumerate(trainings)]
+    fit_universal(texts, SETTINGS).save(tmp_path / "universal")
     smoother = Smoother.load(tmp_path / "universal")
     assert smoother.settings.dimension is None
-    for of_model in results:
+    for of_model in (text.results(smoother) for text in texts):
         assert sum(r.kster for r in of_model) < sum(r.base for r in of_model)
 
 

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 Pairs = Sequence[tuple[str, str]]
 Kind = Literal["domain", "general"]
+Part = Literal["train", "judged"]
+PARTS: tuple[Part, ...] = get_args(Part)
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
 UNIVERSAL_START = 0.1  # σ of a universal smoother before its first step, in units of ‖q‖
@@ -98,8 +100,8 @@ def fit_default(
             "Fit setting metric must be 0 in a default fit: a distance is learned for one memory."
         )
     model = training.model
-    text = _look_up(training, settings, scratch, say)
-    train, judged = text.sources("train"), text.sources("judged")
+    text = look_up(training, settings, scratch, say)
+    train, judged = (text.sources(part) for part in PARTS)
     smoother = start_smoother(model, train[0].cache, settings.fit)
     run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
     run.run(on_point)
@@ -108,37 +110,25 @@ def fit_default(
 
 
 def fit_universal(
-    trainings: Sequence[Training],
-    directory: Path,
-    *,
-    scratch: Path,
-    settings: DefaultFitSettings | None = None,
-    say: Say = lambda line: None,
-    on_point: OnPoint | None = None,
-) -> list[list[DefaultFitResult]]:
-    """Fit one smoother over several models, for models that carry none: it sees scale-free evidence alone.
+    texts: Sequence[LookedUpText], settings: DefaultFitSettings, on_point: OnPoint | None = None
+) -> Smoother:
+    """One smoother for several models, and for models that carry none: it sees scale-free evidence alone.
 
-    All models are on one device. Returns how it does on each memory, a list for each model.
+    texts: what `look_up` found for each model, all of them on one device.
     """
-    settings = settings or DefaultFitSettings()
-    settings = replace(settings, fit=replace(settings.fit, features="scale-free", start="paper", metric=0))
-    texts = []
-    for i, training in enumerate(trainings):
-        say(training.model.name)
-        texts.append(_look_up(training, settings, scratch / str(i), say))
-    train = [source for text in texts for source in text.sources("train")]
-    judged = [source for text in texts for source in text.sources("judged")]
-    device = trainings[0].model.device
-    start = replace(settings.fit.smoother(dimension=1, bandwidth=UNIVERSAL_START), dimension=None)
+    fit = replace(settings.fit, features="scale-free", start="paper", metric=0)
+    train, judged = ([s for text in texts for s in text.sources(part)] for part in PARTS)
+    start = replace(fit.smoother(dimension=1, bandwidth=UNIVERSAL_START), dimension=None)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.fit.seed)
-        smoother = Smoother(start).to(device)
-    Optimisation(smoother, train, judged, settings.fit, 0, device).run(on_point)
-    smoother.save(directory)
-    return [text.results(smoother) for text in texts]
+        torch.manual_seed(fit.seed)
+        smoother = Smoother(start).to(texts[0].device)
+    Optimisation(smoother, train, judged, fit, 0, texts[0].device).run(on_point)
+    return smoother
 
 
-def _look_up(training: Training, settings: DefaultFitSettings, scratch: Path, say: Say) -> _Text:
+def look_up(
+    training: Training, settings: DefaultFitSettings, scratch: Path, say: Say = lambda line: None
+) -> LookedUpText:
     """Queries of every domain, and general ones, looked up in memories of that domain of every size."""
     model = training.model
     needed = settings.queries + settings.dev_queries
@@ -167,11 +157,11 @@ def _look_up(training: Training, settings: DefaultFitSettings, scratch: Path, sa
             keys.append(entries.keys_of(entries.ids))
             taken = int(ids[-1][-1]) + 1
     table = KeyTable.joined(torch.cat(ids), torch.cat(keys), model.device)
-    return _Text(looked_up, table, settings.general_share, model.device)
+    return LookedUpText(looked_up, table, settings.general_share, model.device)
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class LookedUpText:
     """All that was looked up for one model."""
 
     looked_up: list[_LookedUp]
@@ -179,7 +169,7 @@ class _Text:
     general_share: float
     device: torch.device
 
-    def sources(self, part: Literal["train", "judged"]) -> list[Source]:
+    def sources(self, part: Part) -> list[Source]:
         """The domains' tokens, and the general ones."""
         shares: dict[Kind, float] = {"domain": 1.0 - self.general_share, "general": self.general_share}
         return [
