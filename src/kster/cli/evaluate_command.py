@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class _Decoding:
     beam: int
-    length_penalty: float
+    length_penalty: float | None
     batch_sentences: int | None
 
 
@@ -49,7 +49,7 @@ def evaluate(
     model: Model = None,
     methods: Methods = None,
     beam: Beam = 4,
-    length_penalty: LengthPenalty = 0.6,
+    length_penalty: LengthPenalty = None,
     batch_sentences: BatchSentences = None,
     resamples: Annotated[int, typer.Option(min=1, help="Of the paired bootstrap.")] = 1_000,
     seed: Annotated[int, typer.Option(min=0, help="Of the paired bootstrap.")] = 12345,

@@ -28,7 +28,13 @@ DevSource = Annotated[
     typer.Option("--dev-source", metavar="FILE", help="Development text to stop by, one a line, with …"),
 ]
 DevTarget = Annotated[Path | None, typer.Option("--dev-target", metavar="FILE", help="… its translations.")]
-FIT_PHASES = {"keys": "segments", "caching": "words", "fitting": "steps", "measuring": "steps"}
+FIT_PHASES = {
+    "keys": "segments",
+    "caching": "words",
+    "fitting": "steps",
+    "measuring": "steps",
+    "translating": "sentences",
+}
 
 
 def fit(
@@ -221,6 +227,11 @@ def _distance(report: FitReport) -> str:
     return "plain; a learned one was not surely better on the development text"
 
 
+def _length(report: FitReport) -> str:
+    tried = ", ".join(f"{ratio:.2f} with {penalty}" for penalty, ratio in report.lengths.items())
+    return f"{report.length_penalty} (translations have {tried} of the references' length)"
+
+
 def _fit_summary(directory: Path, report: FitReport) -> str:
     learned = f"{report.train_tokens:,} words of {report.train_segments:,} segments"
     if report.general_tokens:
@@ -241,6 +252,7 @@ def _fit_summary(directory: Path, report: FitReport) -> str:
             *([("distance", _distance(report))] if report.settings.get("metric") else []),
             ("mixing weight λ", _spread(report.mixing_weight.mean, lambdas)),
             ("bandwidth σ", _spread(report.bandwidth.mean, sigmas)),
+            *([("length penalty", _length(report))] if report.length_penalty is not None else []),
             ("took", f"{report.seconds.get('total', 0.0):.0f} s"),
             *([] if report.model_smoother_stays else [_saved(directory, "kster")]),
         ]

@@ -72,7 +72,14 @@ TargetLang = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Beam = Annotated[int, typer.Option(min=1, max=256, help="Hypotheses kept at each step.")]
 LengthPenalty = Annotated[
-    float, typer.Option("--length-penalty", min=-10, max=10, help="Above 0 favours longer translations.")
+    float | None,
+    typer.Option(
+        "--length-penalty",
+        min=-10,
+        max=10,
+        help="Above 0 favours longer translations.",
+        show_default="what the memory's fit chose, or 0.6",
+    ),
 ]
 BatchSentences = Annotated[
     int | None,

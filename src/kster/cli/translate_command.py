@@ -70,7 +70,7 @@ def translate(
         ),
     ] = None,
     beam: Beam = 4,
-    length_penalty: LengthPenalty = 0.6,
+    length_penalty: LengthPenalty = None,
     n_best: Annotated[
         int, typer.Option("--n-best", min=1, help="Translations of each line, separated by tabs.")
     ] = 1,

@@ -38,6 +38,7 @@ class SmootherSettings:
         length, above the rounding of half-precision states, below the distance of different contexts.
     metric: how many rows the W of a learned distance has (`metric.py`); 0: distances are plain.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
+    length_penalty: of the search for translations, unless a call names one; None: as without a memory.
     """
 
     kernel: Kernel = "laplacian"
@@ -54,6 +55,7 @@ class SmootherSettings:
     exact_tolerance: float = 2e-4
     metric: int = 0
     similarity: bool = False
+    length_penalty: float | None = None
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, KERNELS)
@@ -89,6 +91,12 @@ class SmootherSettings:
             f"a number above 0 and up to {LARGEST_SHARE}, or null",
         )
         _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
+        _check(
+            self.length_penalty is None or _is_number(self.length_penalty),
+            "length_penalty",
+            self.length_penalty,
+            "a number, or null",
+        )
         if self.relative and self.learn_bandwidth:
             raise SettingsError(
                 "Smoother setting relative applies to a fixed bandwidth only; learn_bandwidth is on."
@@ -119,9 +127,10 @@ class SmootherSettings:
         return INITIAL_BANDWIDTH[self.kernel] if self.bandwidth is None else self.bandwidth
 
     def to_json(self) -> dict[str, Any]:
-        """All settings; a metric and similarity only where there are any."""
+        """All settings; a metric, similarity and a length penalty only where there are any."""
         settings = dataclasses.asdict(self)
-        return {k: v for k, v in settings.items() if v or k not in ("metric", "similarity")}
+        unset = {"metric": 0, "similarity": False, "length_penalty": None}
+        return {k: v for k, v in settings.items() if k not in unset or v != unset[k]}
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> SmootherSettings:

@@ -45,6 +45,7 @@ def outputs_of(
     on_search: on a CPU, called with the seconds that a batch's examples were searched for.
     """
     model = decoder.model
+    penalty = decoding.penalty(smoother.settings.length_penalty if smoother is not None else None)
     guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
     ids = model.tokenise_source([own.text for own in guided])
     outputs: dict[int, Output] = {}
@@ -61,7 +62,7 @@ def outputs_of(
                 with clock.running():
                     looked_up = LookedUp.of(memory, smoother, texts, model, sources)
                 predict = SmoothedPredictor(looked_up.searcher, smoother, clock)
-            search = _Search(decoder, predict, sources, limits[part], own, beam, decoding, terms)
+            search = _Search(decoder, predict, sources, limits[part], own, beam, decoding, penalty, terms)
             found = search.run()
             found = chosen(model, texts, found, memory, search.in_one_voice)
             if on_search is not None and looked_up is not None and model.device.type == "cpu":
@@ -83,6 +84,7 @@ class _Search:
     guided: list[Guided]
     beam: int
     decoding: Decoding
+    length_penalty: float
     terms: TermGuide | None
 
     def run(self) -> list[list[Hypothesis]]:
@@ -91,7 +93,7 @@ class _Search:
             self.sources,
             self.predict,
             beam=self.beam,
-            length_penalty=self.decoding.length_penalty,
+            length_penalty=self.length_penalty,
             limits=self.limits,
             n_best=self.beam,  # one of the others may have kept what the best has lost
             terms=self.terms.search(self.guided, self.beam, self.decoding.n_best) if self.terms else None,

@@ -53,7 +53,7 @@ class TranslateOptions(TypedDict, total=False):
     method: Method | None
     smoother: Smoother | None
     beam: int
-    length_penalty: float
+    length_penalty: float | None
     n_best: int
     explain: bool
     confidence: bool
@@ -157,7 +157,7 @@ class Translator:
         method: Method | None = None,
         smoother: Smoother | None = None,
         beam: int = 4,
-        length_penalty: float = 0.6,
+        length_penalty: float | None = None,
         n_best: int = 1,
         explain: bool = False,
         confidence: bool = False,
@@ -177,7 +177,8 @@ class Translator:
             terms: kept instead of the translator's own; [] for none.
             method: "base", "knn" or "kster"; by default "kster" with a memory and "base" without.
             smoother: used instead of the one the method resolves to.
-            beam, length_penalty: of the search.
+            beam: how many hypotheses are kept at each step.
+            length_penalty: above 0 favours longer ones; by default what the memory's fit chose, or else 0.6.
             n_best: how many translations of each; all but the best are `Translation.alternatives`.
             explain: whether `Translation.tokens` is to say where every word comes from.
             confidence: whether `Translation.confidence` and `.words` are to say how likely it is right.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -101,7 +101,14 @@ def fit(
     clock.note("caching")
 
     smoother, curve, stays = _train(model, text, settings, progress, on_point, clock)
-    report = _report(model, entries, text, smoother, settings, curve, clock, stays)
+    lengths: dict[float, float] = {}
+    if settings.length and not stays:
+        from kster.translation.length import choose_length  # the room above: see pyproject.toml
+
+        tell = None if progress is None else partial(progress, "translating")
+        lengths = choose_length(model, memory, smoother, text.dev_pairs, entries, settings.seed, tell)
+    clock.note("length")
+    report = _report(model, entries, text, smoother, settings, curve, clock, stays, lengths)
     directory = directory or memory.directory / SMOOTHER_DIRECTORY
     smoother.save(directory)
     report.save(directory)
@@ -134,6 +141,7 @@ class _Text:
     general_tokens: int  # trained on
     dev_origin: str  # "given" or "held out"
     dev_in_memory: int
+    dev_pairs: Pairs
 
 
 def _look_up(cacher: Cacher, settings: FitSettings, limit: int, dev: Pairs, general: Pairs) -> _Text:
@@ -151,7 +159,8 @@ def _look_up(cacher: Cacher, settings: FitSettings, limit: int, dev: Pairs, gene
     dev_share = settings.dev_share if len(dev) > 1 else 0.0
     own_share = 1.0 - settings.general_share - dev_share
     train = [Source(cacher.segments(split.train), table, own_share)]
-    text = _Text(train, [], len(split.train), 0, "given" if dev else "held out", 0)
+    dev_pairs = dev or _pairs_of(lookup.memory, split.held_out)
+    text = _Text(train, [], len(split.train), 0, "given" if dev else "held out", 0, dev_pairs)
     if dev:
         text.dev_in_memory = count_in_memory(entries, dev, "development")
         if dev_share > 0:
@@ -203,6 +212,11 @@ def _train(
     return smoother, curve, stays
 
 
+def _pairs_of(memory: Memory, segment_ids: Sequence[int]) -> Pairs:
+    wanted = set(segment_ids)
+    return [(segment.source, segment.target) for segment in memory.segments() if segment.id in wanted]
+
+
 def _report(
     model: BaseModel,
     entries: Entries,
@@ -212,6 +226,7 @@ def _report(
     curve: list[CurvePoint],
     clock: _Clock,
     model_smoother_stays: bool,
+    lengths: dict[float, float],
 ) -> FitReport:
     """What the fit gained, beside kNN-MT at its best on the same tokens."""
     evaluations = [evaluate(smoother, source, model.device) for source in text.judged]
@@ -242,6 +257,8 @@ def _report(
         bandwidth=Distribution.of(evaluations[0].bandwidth),
         mixing_weight=Distribution.of(evaluations[0].mixing_weight, 0.0, 1.0),
         metric=smoother.settings.metric,
+        length_penalty=smoother.settings.length_penalty,
+        lengths={str(penalty): round(ratio, 4) for penalty, ratio in lengths.items()},
         curve=curve,
         seconds=clock.total(),
         model_smoother_stays=model_smoother_stays,

@@ -17,8 +17,8 @@ from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments, 
 
 Pairs = Sequence[tuple[str, str]]
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done ("caching", "fitting" or "measuring": learning a metric), how many tokens or
-steps are done, and of how many."""
+"""Called with what is being done ("caching", "fitting", "measuring": learning a metric, or "translating":
+choosing a length penalty), how many tokens, steps or sentences are done, and of how many."""
 
 
 class Cacher:

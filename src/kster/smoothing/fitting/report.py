@@ -81,6 +81,8 @@ class FitReport:
     bandwidth: Distribution
     mixing_weight: Distribution
     metric: int  # rows of the learned distance, if one was wanted and was better; else 0
+    length_penalty: float | None  # the one chosen for translations; None where there was too little text
+    lengths: dict[str, float]  # with each penalty tried, translations' length as a share of the references'
     curve: Sequence[CurvePoint]
     seconds: dict[str, float] = field(default_factory=dict)
     model_smoother_stays: bool = False  # no sure gain was found, so what is saved is the model's own

@@ -41,6 +41,7 @@ class FitSettings:
     metric: how many rows the W of a learned distance has (`metric.py`), at most as many as a key is long. It
         is learned after all else and kept if it makes the development tokens more likely; 0 for none.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
+    length: whether a length penalty is chosen, too, by translating some of the development text.
     """
 
     kernel: Kernel = "laplacian"
@@ -66,6 +67,7 @@ class FitSettings:
     dev_share: float = 0.0
     metric: int = 0
     similarity: bool = True
+    length: bool = True
     seed: int = 1
 
     @classmethod
@@ -95,6 +97,7 @@ class FitSettings:
             "general_share": 0.0,
             "dev_share": 0.0,
             "similarity": False,
+            "length": False,
         }
         return cls(**(recipe | changes))
 

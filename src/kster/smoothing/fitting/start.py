@@ -58,10 +58,10 @@ def carried_smoother(model: BaseModel, settings: FitSettings) -> Smoother | None
     have, wanted = smoother.settings, settings.smoother(model.dimension)
     if have.scale_free:
         wanted = dataclasses.replace(wanted, features=have.features, dimension=None)
-    free = {"k": have.k, "bandwidth": have.bandwidth, "mixing_weight": have.mixing_weight}
+    free = {name: getattr(have, name) for name in ("k", "bandwidth", "mixing_weight", "length_penalty")}
     if wanted.similarity and not have.similarity:
         smoother, have = with_similarity(smoother), dataclasses.replace(have, similarity=True)
-    if have != dataclasses.replace(wanted, **free):  # type: ignore[arg-type]
+    if have != dataclasses.replace(wanted, **free):
         return None
     started = Smoother(dataclasses.replace(have, k=wanted.k))
     started.load_state_dict(smoother.state_dict())

@@ -112,6 +112,7 @@ function progress(job) {
       caching: `Looking at how the memory answers for its own examples: ${counted(job.done, "token")}`,
       fitting: `Step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
       measuring: `Learning a distance: step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
+      translating: `Choosing a length: sentence ${count(job.done)} of at most ${count(job.total ?? 0)}`,
     }[job.phase] ?? "Waiting for its turn";
   return [
     element("p", { class: "tiny", role: "status" }, text),
