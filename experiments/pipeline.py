@@ -21,6 +21,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,7 @@ class Pipeline:
                 report = fit(
                     self.base,
                     memory,
-                    wanted.settings,
+                    replace(wanted.settings, length=False),  # engines name theirs
                     self.corpora.fitting_pairs(*wanted.dev),
                     caches=self.cache / "lookups" / digest(spec.identity),
                     directory=part,
