@@ -43,7 +43,8 @@ SETTINGS = DefaultFitSettings(
     sizes=(10, 100, 500),
     queries=150,
     dev_queries=50,
-    fit=FitSettings(steps=1500, batch_tokens=4096, evaluate_every=50, patience=8),
+    general_share=0.5,
+    fit=FitSettings(steps=300, learning_rate=0.01, evaluate_every=25, patience=4),
 )
 LEARNED_FROM = 1_600  # pairs of a domain that the smoother is fitted on, and of general text
 MEMORY, LINES, GENERAL = 1_500, 150, 60  # of a test: segments, lines of its domain, general lines

@@ -101,7 +101,7 @@ def fit_default(
         )
     model = training.model
     text = look_up(training, settings, scratch, say)
-    train, judged = (text.sources(part) for part in PARTS)
+    train, judged = (text.sources(part, settings.general_share) for part in PARTS)
     smoother = start_smoother(model, train[0].cache, settings.fit)
     run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
     run.run(on_point)
@@ -117,7 +117,8 @@ def fit_universal(
     texts: what `look_up` found for each model, all of them on one device.
     """
     fit = replace(settings.fit, features="scale-free", start="paper", metric=0)
-    train, judged = ([s for text in texts for s in text.sources(part)] for part in PARTS)
+    share = settings.general_share
+    train, judged = ([s for text in texts for s in text.sources(part, share)] for part in PARTS)
     start = replace(fit.smoother(dimension=1, bandwidth=UNIVERSAL_START), dimension=None)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(fit.seed)
@@ -157,7 +158,7 @@ def look_up(
             keys.append(entries.keys_of(entries.ids))
             taken = int(ids[-1][-1]) + 1
     table = KeyTable.joined(torch.cat(ids), torch.cat(keys), model.device)
-    return LookedUpText(looked_up, table, settings.general_share, model.device)
+    return LookedUpText(looked_up, table, model.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +167,11 @@ class LookedUpText:
 
     looked_up: list[_LookedUp]
     table: KeyTable
-    general_share: float
     device: torch.device
 
-    def sources(self, part: Part) -> list[Source]:
+    def sources(self, part: Part, general_share: float) -> list[Source]:
         """The domains' tokens, and the general ones."""
-        shares: dict[Kind, float] = {"domain": 1.0 - self.general_share, "general": self.general_share}
+        shares: dict[Kind, float] = {"domain": 1.0 - general_share, "general": general_share}
         return [
             Source(
                 concatenate([getattr(x, part) for x in self.looked_up if x.text == text]), self.table, share
