@@ -22,7 +22,7 @@ from kster.translation.decoding import DEFAULT_LENGTH_PENALTY, Decoding
 from kster.translation.translator import Translator
 
 PENALTIES = (DEFAULT_LENGTH_PENALTY, 0.8, 1.0)
-"""Larger ones cost text that has nothing to do with the memory: news loses 0.2 BLEU with 1.0, and 0.6 with 1.5
+"""Larger ones cost text that has nothing to do with the memory: news loses 0.2 BLEU with 1.0, 0.6 with 1.5
 (docs/results/length.md)."""
 
 LONG_ENOUGH = 0.98  # of the references' length
