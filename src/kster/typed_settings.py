@@ -1,4 +1,8 @@
-"""Values that people write, read into dataclasses: messages name the place, the key and what is accepted."""
+"""Settings as dataclasses: what a field accepts is its type, with a range beside it where that matters.
+
+`read_dataclass` makes one of values that people wrote; `require_valid`, called in `__post_init__`, checks one
+that a program made. Messages name the place, the key and what is accepted.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +33,16 @@ class Range:
         return above and (value <= self.high if self.ends[1] == "]" else value < self.high)
 
     def __str__(self) -> str:
-        if self.ends == "[]" and self.high < MANY:
-            return f"from {self.low:,} to {self.high:,}"
         least = f"{'at least' if self.ends[0] == '[' else 'above'} {self.low:,}"
         if self.high == math.inf:
             return least
+        if self.ends == "[]" and self.high != MANY:
+            return f"from {self.low:,} to {self.high:,}"
         return f"{least} and {'at most' if self.ends[1] == ']' else 'below'} {self.high:,}"
 
+
+FRACTION = Range(0, 1, ends="[)")
+POSITIVE = Range(0, math.inf, ends="()")
 
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")  # 1e-3, which PyYAML takes for text
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "nothing"}
@@ -44,7 +51,9 @@ _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> T:
     """An instance of the dataclass `kind` from a mapping; unknown, missing and ill-typed keys are errors."""
     if not isinstance(content, Mapping):
-        raise SettingsError(f"{file}: {key}: expected keys and values, found {_describe(content)}")
+        raise SettingsError(
+            f"{file}{f': {key}' if key else ''}: expected keys and values, found {_describe(content)}"
+        )
     hints = get_type_hints(kind, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in content:
@@ -59,7 +68,16 @@ def read_dataclass(kind: type[T], content: Any, *, file: str, key: str = "") -> 
             values[name] = _read_value(hints[name], content[name], file=file, key=place)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise SettingsError(f"{file}: the key {place!r} is missing")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error}") from None
+
+
+def require_valid(settings: object, what: str) -> None:
+    """Raise SettingsError for the first field whose value is not what its annotation accepts."""
+    for name, hint in get_type_hints(type(settings), include_extras=True).items():
+        _read_value(hint, getattr(settings, name), file=what, key=name)
 
 
 def _read_value(hint: Any, value: Any, *, file: str, key: str) -> Any:

@@ -79,7 +79,7 @@ def test_a_fit_says_whether_a_learned_distance_was_better(kster: Call, memory: P
     assert re.search(said[report["metric"] > 0], kster(*fitting).out)
     assert kster("translate", "--memory", memory, stdin=PAIRS[4][0]).out == PAIRS[4][1] + "\n"
     assert "distance" not in kster("fit", memory, "--steps", 5, "--k", 4).out
-    assert kster("fit", memory, "--metric", -1).is_mistake("metric is -1; accepted: a whole number from 0")
+    assert kster("fit", memory, "--metric", -1).is_mistake("metric: is -1; must be at least 0")
 
 
 def test_tune_saves_what_knn_uses(kster: Call, memory: Path, parallel: tuple[Path, Path]) -> None:

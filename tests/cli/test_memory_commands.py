@@ -149,7 +149,7 @@ def test_damaged_knn_settings_are_found(kster: Call, memory: Path) -> None:
     (memory / "smoother" / "knn.json").write_text('{"k": 0}')
     found = kster("memory", "verify", memory)
     assert found.status == 1
-    assert "knn.json: Smoother setting k is 0; accepted: a whole number from 1" in found.out
+    assert "knn.json: k: is 0; must be from 1 to 1,024" in found.out
     assert f"`kster tune {memory}` makes a new one" in found.out
 
 

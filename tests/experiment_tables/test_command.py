@@ -83,7 +83,7 @@ def test_missing_text_is_named_before_anything_is_done(
 @pytest.mark.parametrize(
     ("split", "english", "german", "message"),
     [
-        ("test", 8, None, r"law/test\.de\.xz, after line 0: damaged compressed file"),
+        ("test", 8, None, r"law/test\.de\.xz: the compressed data is damaged"),
         ("test", 8, 1, r"not line-aligned: .*law/test\.de\.xz ends after 1 lines"),
         ("test", 0, 0, r"law/test\.en\.xz: no lines in it"),
         ("dev", 1_500, 1_500, r"law/dev\.en\.xz: no lines from 1,501 on in it"),  # all of them are memory

@@ -144,10 +144,10 @@ def test_an_empty_memory_cannot_be_fitted(model: BaseModel, tmp_path: Path) -> N
     ("setting", "value", "message"),
     [
         ("dropout", "all", "nearest, provenance, none"),
-        ("keep_rate", 1.5, "not including, 1"),
+        ("keep_rate", 1.5, "at least 0 and below 1"),
         ("steps", 0, "at least 1"),
         ("learning_rate", 0.0, "above 0"),
-        ("kernel", "cosine", "gaussian or laplacian"),
+        ("kernel", "cosine", "gaussian, laplacian"),
         ("dev_fraction", 0.0, "above 0"),
         ("start", "random", "paper, tuned"),
         ("learning_rate", float("inf"), "above 0"),

@@ -48,7 +48,7 @@ def test_files_that_are_missing_or_do_not_fit_are_refused(tmp_path: Path) -> Non
     with pytest.raises(KsterError, match="not the weights"):
         Smoother.load(tmp_path)
     path.write_text(json.dumps(smoother.settings.to_json() | {"temperature": 8}))
-    with pytest.raises(KsterError, match="unknown smoother setting temperature"):
+    with pytest.raises(KsterError, match="unknown key 'temperature'"):
         Smoother.load(tmp_path)
     path.write_text("{")
     with pytest.raises(KsterError, match="not valid JSON"):

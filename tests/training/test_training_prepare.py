@@ -151,7 +151,7 @@ def test_damaged_text_is_an_error_for_people(tmp_path: Path) -> None:
     with pytest.raises(KsterError, match="bad, line 2: not UTF-8"):
         list(read_parallel(tmp_path / "bad", tmp_path / "ok"))
     (tmp_path / "cut.xz").write_bytes(lzma.compress(b"many lines\n" * 50)[:-30])
-    with pytest.raises(KsterError, match="damaged compressed file"):
+    with pytest.raises(KsterError, match="damaged or cut short"):
         list(read_parallel(tmp_path / "cut.xz", tmp_path / "cut.xz"))
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from kster.errors import KsterError, SettingsError
+from kster.errors import SettingsError
 from kster.limits import LARGEST_K
-from kster.smoothing.kernels import INITIAL_BANDWIDTH, KERNELS, Kernel
+from kster.smoothing.kernels import INITIAL_BANDWIDTH, Kernel
 from kster.smoothing.metric import candidates
 from kster.smoothing.source_similarity import CANDIDATES
+from kster.typed_settings import POSITIVE, Range, read_dataclass, require_valid
 
 Features = Literal["paper", "confidence", "scale-free"]
-FEATURES: tuple[Features, ...] = get_args(Features)
 
 LARGEST_SHARE = 1.0 - 1e-6
 """Of the examples: the base model must keep a say that single precision can hold."""
@@ -42,61 +42,27 @@ class SmootherSettings:
     """
 
     kernel: Kernel = "laplacian"
-    k: int = 16
-    dimension: int | None = None
+    k: Annotated[int, Range(1, LARGEST_K)] = 16
+    dimension: Annotated[int | None, Range(1)] = None
     learn_bandwidth: bool = True
     learn_weight: bool = True
-    bandwidth: float | None = None
-    mixing_weight: float = 0.5
+    bandwidth: Annotated[float | None, POSITIVE] = None
+    mixing_weight: Annotated[float, Range(0, LARGEST_SHARE)] = 0.5
     features: Features = "paper"
     relative: bool = False
-    gate: float | None = None
-    exact_match: float | None = None
-    exact_tolerance: float = 2e-4
-    metric: int = 0
+    gate: Annotated[float | None, POSITIVE] = None
+    exact_match: Annotated[float | None, Range(0, LARGEST_SHARE, ends="(]")] = None
+    exact_tolerance: Annotated[float, POSITIVE] = 2e-4
+    metric: Annotated[int, Range(0)] = 0
     similarity: bool = False
-    length_penalty: float | None = None
+    length_penalty: Annotated[float | None, Range(-10, 10)] = None
 
     def __post_init__(self) -> None:
-        _one_of("kernel", self.kernel, KERNELS)
-        _one_of("features", self.features, FEATURES)
-        for name in ("learn_bandwidth", "learn_weight", "relative", "similarity"):
-            _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
-        valid = _is_int(self.k) and 1 <= self.k <= LARGEST_K
-        _check(valid, "k", self.k, f"a whole number from 1 to {LARGEST_K:,}")
-        _check(_is_int(self.metric) and self.metric >= 0, "metric", self.metric, "a whole number from 0")
-        if (self.learned and not self.scale_free) or self.dimension is not None:
-            valid = _is_int(self.dimension) and (self.dimension or 0) >= 1
-            _check(valid, "dimension", self.dimension, "the length of the model's keys, at least 1")
-        _check(_positive(self.initial_bandwidth), "bandwidth", self.bandwidth, "a number above 0, or null")
-        _check(
-            _is_number(self.mixing_weight) and 0.0 <= self.mixing_weight <= LARGEST_SHARE,
-            "mixing_weight",
-            self.mixing_weight,
-            f"a number from 0 to {LARGEST_SHARE}",
-        )
-        if self.learn_weight:
-            _check(
-                self.mixing_weight > 0,
-                "mixing_weight",
-                self.mixing_weight,
-                "above 0 when it is to be learned",
-            )
-        _check(self.gate is None or _positive(self.gate), "gate", self.gate, "a number above 0, or null")
-        _check(
-            self.exact_match is None
-            or (_is_number(self.exact_match) and 0.0 < self.exact_match <= LARGEST_SHARE),
-            "exact_match",
-            self.exact_match,
-            f"a number above 0 and up to {LARGEST_SHARE}, or null",
-        )
-        _check(_positive(self.exact_tolerance), "exact_tolerance", self.exact_tolerance, "a number above 0")
-        _check(
-            self.length_penalty is None or _is_number(self.length_penalty),
-            "length_penalty",
-            self.length_penalty,
-            "a number, or null",
-        )
+        require_valid(self, "smoother settings")
+        if self.learned and not self.scale_free and self.dimension is None:
+            raise SettingsError("Smoother setting dimension, the length of the model's keys, is missing.")
+        if self.learn_weight and self.mixing_weight == 0:
+            raise SettingsError("Smoother setting mixing_weight must be above 0 when it is to be learned.")
         if self.relative and self.learn_bandwidth:
             raise SettingsError(
                 "Smoother setting relative applies to a fixed bandwidth only; learn_bandwidth is on."
@@ -135,39 +101,4 @@ class SmootherSettings:
     @classmethod
     def from_json(cls, data: Any, where: str) -> SmootherSettings:
         """Settings from a parsed JSON object; `where` names the file in errors."""
-        if not isinstance(data, dict):
-            raise SettingsError(
-                f"{where}: expected an object of smoother settings, found {type(data).__name__}."
-            )
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(data) - known)
-        if unknown:
-            raise SettingsError(
-                f"{where}: unknown smoother setting {', '.join(unknown)}; "
-                f"known are {', '.join(sorted(known))}."
-            )
-        try:
-            return cls(**data)
-        except KsterError as error:
-            raise SettingsError(f"{where}: {error}") from None
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-
-
-def _positive(value: object) -> bool:
-    return _is_number(value) and 0.0 < value < float("inf")  # type: ignore[operator]
-
-
-def _check(valid: bool, name: str, value: object, accepted: str) -> None:
-    if not valid:
-        raise SettingsError(f"Smoother setting {name} is {value!r}; accepted: {accepted}.")
-
-
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    _check(value in choices, name, value, " or ".join(choices))
+        return read_dataclass(cls, data, file=where)

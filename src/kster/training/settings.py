@@ -21,9 +21,8 @@ from yaml.constructor import ConstructorError
 
 from kster.errors import SettingsError
 from kster.training.validation import require_sense
-from kster.typed_settings import Range, read_dataclass
+from kster.typed_settings import FRACTION, POSITIVE, Range, read_dataclass
 
-FRACTION = Range(0, 1, ends="[)")
 PRESETS: dict[str, dict[str, int]] = {
     "transformer-base": {"encoder_layers": 6, "decoder_layers": 6},  # the paper's base model
     "small": {"encoder_layers": 6, "decoder_layers": 2},  # most of the quality, a third of the decoding time
@@ -122,7 +121,7 @@ class OptimisationSettings:
 
     steps: Annotated[int, Range(1)] = 13_000
     batch_tokens: Annotated[int, Range(1)] = 40_000  # padded tokens of the longer side, over all processes
-    learning_rate: Annotated[float, Range(0, math.inf, ends="()")] = 1e-3  # at its peak
+    learning_rate: Annotated[float, POSITIVE] = 1e-3  # at its peak
     warmup_steps: Annotated[int, Range(0)] = 1_500
     decay: Literal["linear", "cosine", "inverse-sqrt"] = "linear"
     betas: tuple[Annotated[float, FRACTION], ...] = (0.9, 0.98)

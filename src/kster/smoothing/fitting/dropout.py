@@ -13,12 +13,11 @@ Translators also meet contexts the memory does hold exactly, so a `keep_rate` of
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from torch import Tensor
 
 Dropout = Literal["nearest", "provenance", "none"]
-DROPOUTS: tuple[Dropout, ...] = get_args(Dropout)
 
 
 def drop(found: Tensor, related: Tensor, kept: Tensor, dropout: Dropout) -> Tensor:

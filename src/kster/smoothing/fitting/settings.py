@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from kster.errors import SettingsError
-from kster.smoothing.fitting.dropout import DROPOUTS, Dropout
+from kster.smoothing.fitting.dropout import Dropout
 from kster.smoothing.kernels import Kernel
 from kster.smoothing.settings import Features, SmootherSettings
+from kster.typed_settings import FRACTION, POSITIVE, Range, require_valid
 
 Start = Literal["paper", "tuned", "carried"]
-STARTS: tuple[Start, ...] = get_args(Start)
 
 SEEDS = 1 << 32  # more than anybody needs, and every random generator takes them
 
@@ -51,24 +51,24 @@ class FitSettings:
     features: Features = "confidence"
     exact_match: float | None = 0.98
     dropout: Dropout = "provenance"
-    keep_rate: float = 0.1
-    label_smoothing: float = 0.0
+    keep_rate: Annotated[float, FRACTION] = 0.1
+    label_smoothing: Annotated[float, FRACTION] = 0.0
     start: Start = "carried"
     bandwidth: float | None = None
     mixing_weight: float | None = None
-    steps: int = 400
-    batch_tokens: int = 4096
-    learning_rate: float = 1e-3
-    evaluate_every: int = 20
-    patience: int = 5
-    dev_fraction: float = 0.08
-    max_tokens: int | None = None
-    general_share: float = 0.3
-    dev_share: float = 0.0
-    metric: int = 0
+    steps: Annotated[int, Range(1)] = 400
+    batch_tokens: Annotated[int, Range(1)] = 4096
+    learning_rate: Annotated[float, POSITIVE] = 1e-3
+    evaluate_every: Annotated[int, Range(1)] = 20
+    patience: Annotated[int, Range(1)] = 5
+    dev_fraction: Annotated[float, Range(0, 1, ends="()")] = 0.08
+    max_tokens: Annotated[int | None, Range(1)] = None
+    general_share: Annotated[float, FRACTION] = 0.3
+    dev_share: Annotated[float, FRACTION] = 0.0
+    metric: Annotated[int, Range(0)] = 0
     similarity: bool = True
     length: bool = True
-    seed: int = 1
+    seed: Annotated[int, Range(0, SEEDS - 1)] = 1
 
     @classmethod
     def paper(cls, **changes: Any) -> FitSettings:
@@ -102,39 +102,15 @@ class FitSettings:
         return cls(**(recipe | changes))
 
     def __post_init__(self) -> None:
+        require_valid(self, "fit settings")
         self.smoother(dimension=1)  # checks what the two have in common
         if not (self.learn_bandwidth or self.learn_weight):
             raise SettingsError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
-        _one_of("dropout", self.dropout, DROPOUTS)
-        _one_of("start", self.start, STARTS)
-        if not isinstance(self.metric, int) or isinstance(self.metric, bool) or self.metric < 0:
-            raise SettingsError(f"Fit setting metric is {self.metric!r}; accepted: a whole number from 0.")
-        for name in ("keep_rate", "label_smoothing", "dev_fraction", "general_share", "dev_share"):
-            value = getattr(self, name)
-            if not 0.0 <= value < 1.0:
-                raise SettingsError(
-                    f"Fit setting {name} is {value!r}; accepted: from 0 up to, but not including, 1."
-                )
         if self.general_share + self.dev_share >= 1.0:
             raise SettingsError(
                 f"Fit settings general_share and dev_share are {self.general_share} and {self.dev_share}; "
                 "accepted: less than 1 together, the memory's own text is the rest."
             )
-        if self.dev_fraction == 0.0:
-            raise SettingsError(
-                "Fit setting dev_fraction is 0; accepted: above 0, a fit must be able to stop."
-            )
-        for name in ("steps", "batch_tokens", "evaluate_every", "patience"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"Fit setting {name} is {getattr(self, name)!r}; accepted: at least 1.")
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise SettingsError(
-                f"Fit setting max_tokens is {self.max_tokens!r}; accepted: at least 1, or null."
-            )
-        if not 0.0 < self.learning_rate < float("inf"):
-            raise SettingsError(f"Fit setting learning_rate is {self.learning_rate!r}; accepted: above 0.")
-        if not 0 <= self.seed < SEEDS:
-            raise SettingsError(f"Fit setting seed is {self.seed!r}; accepted: from 0 to {SEEDS - 1}.")
 
     def smoother(
         self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5
@@ -158,8 +134,3 @@ class FitSettings:
         unset = {"bandwidth": None, "mixing_weight": None, "metric": 0}
         settings = dataclasses.asdict(self)
         return {name: value for name, value in settings.items() if name not in unset or value != unset[name]}
-
-
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingsError(f"Fit setting {name} is {value!r}; accepted: {', '.join(choices)}.")
