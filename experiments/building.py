@@ -14,14 +14,16 @@ import yaml
 
 from experiments.data import Corpora, Pairs, Slice, write_lines
 from experiments.engine import MemorySpec, Training
+from experiments.sentence_knn import SentenceMemory
 from experiments.stages import Clock, digest, read_json, say, write_json
 from kster.formats import Pair
-from kster.memory import Memory
+from kster.memory import Memory, SearchSettings
 from kster.model import BaseModel
 from kster.training import train
 
 IMPORT_AT_ONCE = 20_000  # pairs between two looks at the clock
 KEYS_AT_ONCE = 4_096  # pairs; a GPU wants large batches
+KEYS_ON_DEMAND = 64  # segments whose keys a translation waits for, where an import has made none
 CHARACTERS_PER_TOKEN = 3.5  # of German and English in a 16k vocabulary; only sets how many steps an epoch has
 WORTH_COMPILING = 3_000  # steps; on a GPU compiling takes about a minute
 SMALL, OFTEN = 30_000, 4.0  # in a mixture, corpora of fewer pairs are seen this many times an epoch
@@ -51,6 +53,13 @@ def build_memory(spec: MemorySpec, pairs: Pairs, directory: Path, base: BaseMode
             say(f"memory {spec.name}: {first + len(chunk):,} of {len(pairs):,} pairs")
     part.rename(directory)
     progress.unlink()
+
+
+def open_memory(directory: Path, base: BaseModel, sentences: int | None) -> Memory:
+    """sentences: of it that SK-MT searches for each that is translated; None for any other system."""
+    if sentences is None:
+        return Memory.open(directory, base, search=SearchSettings(keys_on_demand=KEYS_ON_DEMAND))
+    return SentenceMemory.open(directory, base, search=SearchSettings(shortlist=sentences))
 
 
 def train_baseline(

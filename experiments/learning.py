@@ -39,6 +39,7 @@ from experiments.one_memory import OneMemory
 from experiments.pipeline import Pipeline
 from experiments.results import Section
 from experiments.systems import BASE, KNN, Knn, System, kster, kster_as_published
+from experiments.word_classes import smoothed
 from kster.smoothing.fitting.report import Distribution
 
 FITTED = ("koran", "law")
@@ -199,7 +200,7 @@ class Kernels(Experiment):
 
 def _distributions(pipeline: Pipeline, engine: Engine, test: Slice) -> dict[str, Any]:
     bandwidths, weights = [], []
-    for _, _, smoothing in pipeline.smoothed(engine, pipeline.corpora.fitting_pairs(test)):
+    for _, _, smoothing in smoothed(pipeline, engine, pipeline.corpora.fitting_pairs(test)):
         bandwidths.append(smoothing.bandwidth.cpu())
         weights.append(smoothing.mixing_weight.cpu())
     return {

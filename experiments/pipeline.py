@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,24 +28,21 @@ from typing import Any
 
 from safetensors.torch import load_file, save
 
-from experiments.building import build_memory, train_baseline
-from experiments.data import Corpora, Pairs, Slice, languages_of
+from experiments.building import build_memory, open_memory, train_baseline
+from experiments.data import Corpora, Slice, languages_of
 from experiments.engine import Engine, Fit, MemorySpec, RivalFit, SentenceSearch, Training
 from experiments.rivals import Rival, learn, look_up, rival_of
-from experiments.sentence_knn import DistanceAwareKnn, SentenceMemory
+from experiments.sentence_knn import DistanceAwareKnn
 from experiments.stages import Clock, OutOfTime, digest, locked, read_json, say, write_json
 from kster.files import new_directory, write_atomically
-from kster.memory import Memory, Neighbours, SearchSettings
-from kster.model import BaseModel, ForcedSentence
-from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, Smoothing, fit, tune
+from kster.memory import Memory
+from kster.model import BaseModel
+from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, fit, tune
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.fitting.general import general_text
 from kster.smoothing.fitting.sweep import Trial
 from kster.smoothing.smoother import SETTINGS_FILE
 from kster.translation import Translator
-from kster.translation.explanation import smooth_forced
-
-KEYS_ON_DEMAND = 64  # segments whose keys a translation waits for, where an import has made none
 
 
 class Pipeline:
@@ -119,12 +116,8 @@ class Pipeline:
         directory = self.cache / "memories" / f"{spec.name}-{digest(spec.identity)}"
         pairs = partial(self.corpora.learnable_pairs, *spec.slices)
         self.once(directory, lambda: build_memory(spec, pairs(), directory, self.base, self.clock))
-        if sentences is None:
-            memory = Memory.open(directory, self.base, search=SearchSettings(keys_on_demand=KEYS_ON_DEMAND))
-        else:
-            memory = SentenceMemory.open(directory, self.base, search=SearchSettings(shortlist=sentences))
-        self._memory = (spec, sentences, memory)
-        return memory
+        self._memory = (spec, sentences, open_memory(directory, self.base, sentences))
+        return self._memory[2]
 
     def close(self) -> None:
         if self._memory is not None:
@@ -222,18 +215,6 @@ class Pipeline:
             return Smoother.load(directory, dimension=self.base.dimension).to(self.base.device)
         settings = wanted if isinstance(wanted, SmootherSettings) else SAFE_KNN
         return Smoother(settings).eval().to(self.base.device)
-
-    def smoothed(
-        self, engine: Engine, pairs: Pairs
-    ) -> Iterator[tuple[ForcedSentence, Neighbours, Smoothing]]:
-        """Force the decoder along each translation and look every state up."""
-        assert engine.memory is not None
-        smoother = self.smoother(engine)
-        assert isinstance(smoother, Smoother)
-        memory = self.memory(engine.memory)
-        for forced in self.base.force_decode(pairs):
-            neighbours, smoothing, _ = smooth_forced(self.base, forced, memory, smoother)
-            yield forced, neighbours, smoothing
 
     # Translations ------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -19,8 +19,9 @@ from experiments.systems import kster
 from kster.errors import KsterError
 from kster.memory import Neighbours
 from kster.model import ForcedSentence
-from kster.smoothing import Smoothing
+from kster.smoothing import Smoother, Smoothing
 from kster.smoothing.example_distribution import log_example_prob_of, log_example_probs
+from kster.translation.explanation import smooth_forced
 
 MODELS = {"de": "morphmodel_ger.pgz", "en": "morphmodel_en.pgz"}
 
@@ -94,10 +95,23 @@ class WordClasses(Experiment):
         section.figures["pos"] = figures.bars(title, tags, series, "% of words")
 
 
+def smoothed(
+    pipeline: Pipeline, engine: Engine, pairs: Pairs
+) -> Iterator[tuple[ForcedSentence, Neighbours, Smoothing]]:
+    """Force the decoder along each translation and look every state up."""
+    assert engine.memory is not None
+    smoother = pipeline.smoother(engine)
+    assert isinstance(smoother, Smoother)
+    memory = pipeline.memory(engine.memory)
+    for forced in pipeline.base.force_decode(pairs):
+        neighbours, smoothing, _ = smooth_forced(pipeline.base, forced, memory, smoother)
+        yield forced, neighbours, smoothing
+
+
 def _words(pipeline: Pipeline, engine: Engine, pairs: Pairs) -> list[list[list[Any]]]:
     """For each sentence its words and whether one of the word's tokens was decided by the memory."""
     sentences = []
-    for forced, neighbours, smoothing in pipeline.smoothed(engine, pairs):
+    for forced, neighbours, smoothing in smoothed(pipeline, engine, pairs):
         tokens = [pipeline.base.token_text(token) for token in forced.tokens.tolist()[:-1]]
         decided = decided_tokens(forced, neighbours, smoothing)[:-1]  # without the end of sentence
         sentences.append(join_words(tokens, decided))

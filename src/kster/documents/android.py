@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kster.documents.document import Half, Text, Unit, coded, has_prose
+from kster.documents.document import Half, Text, coded, has_prose
 from kster.documents.xml_places import Element, XmlText, content_of
 from kster.formats.xml import escape_text
 
@@ -13,26 +13,17 @@ _SPACE = re.compile(r"\s+")
 _REFERENCE = re.compile(r"\s*[@?][\w.:+]+(?:/[\w.]+)?\s*")  # to another resource
 
 
-class AndroidDocument:
+class AndroidDocument(XmlText):
     """Inline tags are codes, `<xliff:g>` with all that is in it. Strings marked as not translatable stay."""
 
-    declared_source: str | None = None
-
     def __init__(self, data: bytes, source: str, target: str) -> None:
-        self._xml = XmlText(data)
-        self._xml.read("resources", ("string", "item"), self._look)
-
-    @property
-    def units(self) -> Sequence[Unit]:
-        return self._xml.places.units
-
-    def written(self, translations: Sequence[Text]) -> bytes:
-        return self._xml.written(translations)
+        super().__init__(data)
+        self.read("resources", ("string", "item"), self._look)
 
     def _look(self, element: Element) -> None:
         if element.inherited("translatable") == "false" or element.get("type") not in (None, "string"):
             return
-        raw = self._xml.content(element)
+        raw = self.content(element)
         begin = "<![CDATA[" if raw.lstrip().startswith("<![CDATA[") and raw.rstrip().endswith("]]>") else ""
         pieces = list(content_of(element, lambda node: not node.name or node.name == "xliff:g"))
         if _REFERENCE.fullmatch(raw) or not has_prose(pieces):
@@ -48,12 +39,12 @@ class AndroidDocument:
             return (text if begin else escape_text(text)).replace("\n", r"\n")
 
         def write(texts: Sequence[Text]) -> str:
-            text = "".join(self._xml.places.markup(own, escape) for own in texts).strip()
+            text = "".join(self.places.markup(own, escape) for own in texts).strip()
             text = f'"{text}"' if quoted else _unlike_reference(text)
             return f"{begin}{text}]]>" if begin else text
 
         where = element.get("name") or next((n for e in element.around() if (n := e.get("name"))), "")
-        self._xml.places.add(element.inner, element.inner_end, coded(_stripped(pieces)), write, where)
+        self.places.add(element.inner, element.inner_end, coded(_stripped(pieces)), write, where)
 
 
 def _read(text: str, quoted: bool) -> str:

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import AnyStr, Generic, Literal, Protocol
+from typing import AnyStr, Generic, Literal, Protocol, TypeVar
 
 from kster.documents.encoded_text import EncodedText
 from kster.errors import FormatError
@@ -24,6 +24,7 @@ from kster.text.characters import printable
 from kster.text.codes import Code, Token
 from kster.text.recognition import recognise
 
+T = TypeVar("T")
 Text = Sequence[Token]
 Write = Callable[[Sequence[Text]], str]
 
@@ -205,14 +206,18 @@ def coded(pieces: Sequence[str | Half]) -> list[list[Token]]:
 
     One text, or several where there are very many codes.
     """
-    texts: list[list[Token]] = []
+    return [_paired(part) for part in portions(pieces, Half)]
+
+
+def portions(pieces: Sequence[T], code: type) -> Iterator[Sequence[T]]:
+    """Parts that have no more codes, which are of this type, than a unit may have."""
     start = codes = 0
     for i, piece in enumerate(pieces):
-        codes += isinstance(piece, Half)
+        codes += isinstance(piece, code)
         if codes > MOST_CODES:
-            texts.append(_paired(pieces[start:i]))
+            yield pieces[start:i]
             start, codes = i, 1
-    return [*texts, _paired(pieces[start:])]
+    yield pieces[start:]
 
 
 def _paired(pieces: Sequence[str | Half]) -> list[Token]:

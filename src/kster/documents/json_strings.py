@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kster.documents.document import Counter, Places, Text, TextDocument, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
@@ -51,6 +52,15 @@ def open_json(data: bytes, source: str, target: str) -> TextDocument:
     return TextDocument(file, places)
 
 
+def parsed_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
+    except RecursionError:
+        raise FormatError("not valid JSON: it nests too deeply") from None
+
+
 def _rule(strings: list[_String]) -> Callable[[Path], bool]:
     """Which values are messages: by what only ARB and Chrome's files have."""
     if any(string.path == ("@@locale",) for string in strings):
@@ -69,12 +79,7 @@ def _tokens(text: str) -> list[Token]:
 
 def _strings(text: str) -> Iterator[_String]:
     """The values of a file that are strings, in order."""
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
-    except RecursionError:
-        raise FormatError("not valid JSON: it nests too deeply") from None
+    parsed_json(text)
     counter = Counter("values")
     # For all that is open the name or number of the next value; None where a name comes first.
     around: list[str | int | None] = []

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kster.documents.document import MOST_CODES, Text, is_prose, merged
+from kster.documents.document import Text, is_prose, merged, portions
 from kster.documents.word_items import Item, Look, Piece, items_of
 from kster.documents.xml_places import Element, XmlText
 from kster.formats.xml import escape_text
@@ -55,7 +55,7 @@ class Paragraph:
         inner = items[begin:end]
         self._outer = _around(self._before)  # what the text is in
         tokens, self._floats = _tokens(inner, self._looks, self._outer)
-        self.texts = list(_cut(tokens))
+        self.texts = list(portions(tokens, Code))
 
     def written(self, translations: Sequence[Text]) -> str:
         parts = [self._piece(piece) for item in self._before for piece in item.pieces]
@@ -196,17 +196,6 @@ def _with_floats_joined(items: Sequence[Item]) -> Iterator[Item]:
             yield item
             waiting = []
     yield from waiting
-
-
-def _cut(tokens: list[Token]) -> Iterator[list[Token]]:
-    """Parts of a text that have no more codes than a unit may have."""
-    start = codes = 0
-    for i, token in enumerate(tokens):
-        codes += isinstance(token, Code)
-        if codes > MOST_CODES:
-            yield tokens[start:i]
-            start, codes = i, 1
-    yield tokens[start:]
 
 
 def _with_floats(text: Text, floats: Sequence[_Float]) -> list[Token]:

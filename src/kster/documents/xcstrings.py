@@ -13,6 +13,7 @@ from typing import Any
 
 from kster.documents.document import Text, Unit, is_prose, plain, require_size
 from kster.documents.encoded_text import EncodedText
+from kster.documents.json_strings import parsed_json
 from kster.errors import FormatError
 from kster.text.languages import may_be
 
@@ -64,15 +65,13 @@ class StringCatalogue:
 
 
 def _parsed(text: str) -> Any:
+    catalogue = parsed_json(text)
     try:
-        catalogue = json.loads(text)
         strings = catalogue["strings"].values()
         assert isinstance(catalogue["sourceLanguage"], str)
         for entry in strings:
             for own in entry.get("localizations", {}).values():
                 assert all(isinstance(leaf["value"], str) for leaf in _leaves(own))
-    except json.JSONDecodeError as error:
-        raise FormatError(f"line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
     except (AssertionError, AttributeError, KeyError, TypeError, RecursionError):
         raise FormatError(
             "not a string catalogue: no sourceLanguage or strings as Xcode writes them"

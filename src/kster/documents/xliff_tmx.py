@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from kster.documents.document import Half, Text, Unit, coded, has_prose
+from kster.documents.document import Half, Text, coded, has_prose
 from kster.documents.xml_places import Element, XmlText, both_tags, content_of, with_attributes
 from kster.errors import FormatError
 from kster.formats.language_picker import best_two
@@ -19,7 +19,7 @@ _NAMESPACES = re.compile(r"""\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"]*"|'[^']*')""")
 _OPENING, _CLOSING = {"bpt", "bx", "sc"}, {"ept", "ex", "ec"}
 
 
-class _XmlDocument(ABC):
+class _TwoLanguages(XmlText, ABC):
     """Its children `_look` at units and `_fill` what is missing."""
 
     root = ""
@@ -29,19 +29,11 @@ class _XmlDocument(ABC):
         self._source, self._target = source, target
         self._fits = False  # whether any unit is in the languages
         self._found: set[str] = set()  # languages
-        self.declared_source: str | None = None
-        self._xml = XmlText(data)
-        self._xml.read(self.root, self.looked_at, self._look)
+        super().__init__(data)
+        self.read(self.root, self.looked_at, self._look)
         if self._found and not self._fits:
             found = ", ".join(sorted(self._found)[:MAX_LISTED])
             raise FormatError(f"no unit can be translated {source} → {target}; languages found: {found}")
-
-    @property
-    def units(self) -> Sequence[Unit]:
-        return self._xml.places.units
-
-    def written(self, translations: Sequence[Text]) -> bytes:
-        return self._xml.written(translations)
 
     @abstractmethod
     def _look(self, unit: Element) -> None:
@@ -54,19 +46,19 @@ class _XmlDocument(ABC):
         begin, end = both_tags(tag)
 
         def write(texts: Sequence[Text]) -> str:
-            inside = "".join(self._xml.places.markup(text, self._xml.escape) for text in texts)
+            inside = "".join(self.places.markup(text, self.escape) for text in texts)
             return before + begin + inside + end + after
 
         where = next((name for e in source.around() if (name := e.get("id") or e.get("tuid"))), "")
-        self._xml.places.add(*place, coded(_content(source)), write, where, fills=True)
+        self.places.add(*place, coded(_content(source)), write, where, fills=True)
 
     def _tag_like(self, element: Element, local: str) -> str:
         """The start tag of a new element beside another."""
-        namespaces = "".join(_NAMESPACES.findall(self._xml.start_tag(element)))
+        namespaces = "".join(_NAMESPACES.findall(self.start_tag(element)))
         return f"<{element.name.removesuffix(element.local)}{local}{namespaces}>"
 
 
-class XliffDocument(_XmlDocument):
+class XliffDocument(_TwoLanguages):
     """XLIFF 1.2 and 2.x: units without a translation get one, marked as a machine's."""
 
     root = "xliff"
@@ -84,14 +76,14 @@ class XliffDocument(_XmlDocument):
         if unit.local == "trans-unit":
             marks = {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}
         else:
-            self._xml.set(unit, {"state": "initial", "subState": "kster:machine"})
+            self.set(unit, {"state": "initial", "subState": "kster:machine"})
         if target is not None:
-            tag = with_attributes(self._xml.start_tag(target), marks)
+            tag = with_attributes(self.start_tag(target), marks)
             self._fill(source, (target.start, target.end), tag)
         else:
             place = (unit.child("seg-source") or source).end
             tag = with_attributes(self._tag_like(source, "target"), marks)
-            self._fill(source, (place, place), tag, before=self._xml.space_before(source))
+            self._fill(source, (place, place), tag, before=self.space_before(source))
 
     def _is_in_these_languages(self, unit: Element, target: Element | None) -> bool:
         """What is not declared is taken to be right."""
@@ -110,7 +102,7 @@ class XliffDocument(_XmlDocument):
             return True
         if target is None or target.is_empty:
             return False
-        is_copy = self._xml.content(target) == self._xml.content(source)
+        is_copy = self.content(target) == self.content(source)
         return not is_copy or state not in UNTRANSLATED or unit.get("subState") is not None
 
     def _declare(self, unit: Element) -> None:
@@ -118,10 +110,10 @@ class XliffDocument(_XmlDocument):
         for element in unit.around():
             for own, name in (("source-language", "target-language"), ("srcLang", "trgLang")):
                 if element.get(own) and not element.get(name):
-                    self._xml.set(element, {name: self._target})
+                    self.set(element, {name: self._target})
 
 
-class TmxDocument(_XmlDocument):
+class TmxDocument(_TwoLanguages):
     """TMX: units without a translation get one."""
 
     root = "tmx"
@@ -150,17 +142,17 @@ class TmxDocument(_XmlDocument):
         elif (segment := variants[both[1]].child("seg")) is None:
             self._add_segment(variants[both[1]], source)
         elif segment.is_empty:
-            self._fill(source, (segment.start, segment.end), self._xml.start_tag(segment))
+            self._fill(source, (segment.start, segment.end), self.start_tag(segment))
 
     def _add_variant(self, own: Element, source: Element, place: int) -> None:
         name = "xml:lang" if own.get("xml:lang") else "lang"  # `lang` until TMX 1.1
         begin, end = both_tags(with_attributes(self._tag_like(own, "tuv"), {name: self._target}))
-        before = self._xml.space_before(own) + begin
+        before = self.space_before(own) + begin
         self._fill(source, (place, place), self._tag_like(source, "seg"), before, end)
 
     def _add_segment(self, variant: Element, source: Element) -> None:
-        begin, end = both_tags(self._xml.start_tag(variant))
-        before = begin + self._xml.content(variant)
+        begin, end = both_tags(self.start_tag(variant))
+        before = begin + self.content(variant)
         self._fill(source, (variant.start, variant.end), self._tag_like(source, "seg"), before, end)
 
     def _source_of(self, unit: Element) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from kster.documents.document import Counter, Half, Places, Text, require_size
+from kster.documents.document import Counter, Half, Places, Text, Unit, require_size
 from kster.documents.encoded_text import EncodedText
 from kster.errors import FormatError
 from kster.formats.xml import declared_encoding, escape_attribute, escape_text
@@ -77,12 +77,18 @@ class Element:
 class XmlText:
     """An XML file: elements to be looked at (`read`), and places for translations in its UTF-8 bytes."""
 
+    declared_source: str | None = None
+
     def __init__(self, data: bytes, counter: Counter | None = None) -> None:
         require_size(len(data))
         self._file = EncodedText(data, declared_encoding(data))
         self.places = Places(self._file.text.encode("utf-8", "surrogatepass"))
         self._counter = counter or Counter()
         self._attributes: dict[Element, dict[str, str]] = {}
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return self.places.units
 
     def read(self, root: str, units: Sequence[str], look: Callable[[Element], None]) -> None:
         """Call `look` with each element of these names, whose content is forgotten then."""
