@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-PACKAGES = ("kster", "torch", "transformers", "faiss-cpu", "numpy")
+PACKAGES = ("kster", "torch", "transformers", "numpy")
 
 
 def describe(**settings: Any) -> str:

@@ -135,7 +135,6 @@ def memories(options: argparse.Namespace, model: BaseModel, directory: Path) -> 
         memory.import_pairs(islice(pairs, size), keys="now")
         taken = time.perf_counter() - began
         print(f"imported {size:,} segments, {memory.entry_count:,} keys in {taken:.0f} s", flush=True)
-        memory.build_index()
         yield memory
 
 

@@ -5,7 +5,7 @@
 
 Keys are made up, in clusters as decoder states are. On the CPU each line compares exact search with
 FAISS's lists, which is how `SearchSettings.exact_limit` was chosen. On a GPU each line compares exact search
-by Triton kernels (`kster/memory/index/fused.py`) with the same search by torch's operations, and says whether
+by Triton kernels (`kster/memory/search/triton_kernels.py`) with the same search by torch's operations, and says whether
 both found the same; without a GPU that part is left out. Times are medians of a few searches.
 """
 
@@ -22,8 +22,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kster.memory import Neighbours, SearchSettings
-from kster.memory.index import BlockIndex, Index, blocks
+from kster.memory import Neighbours
+from kster.memory.search import block_index
+from kster.memory.search.block_index import BlockIndex
 from machine import describe
 from snapshots import snapshot_of
 
@@ -44,7 +45,7 @@ def queries_for(size: int, batch: int, dimension: int, device: torch.device) -> 
     return torch.from_numpy(clustered(batch, size, dimension, seed=2)).float().to(device)
 
 
-def milliseconds(index: Index, queries: Tensor, k: int, repeats: int = 5) -> float:
+def milliseconds(index: BlockIndex, queries: Tensor, k: int, repeats: int = 5) -> float:
     """The median over some searches, after one that warms up."""
     times = []
     for _ in range(repeats + 1):
@@ -57,22 +58,13 @@ def milliseconds(index: Index, queries: Tensor, k: int, repeats: int = 5) -> flo
 
 
 def on_the_cpu(sizes: Sequence[int], batches: Sequence[int], dimension: int, k: int) -> None:
-    from kster.memory.index.ivf import IvfIndex  # needs faiss, which a machine with a GPU may lack
-
-    print("on the CPU: exact search, and search by FAISS's lists")
+    print("on the CPU: exact search")
     for size in sizes:
         with tempfile.TemporaryDirectory() as scratch:
-            snapshot = snapshot_of(clustered(size, size, dimension, seed=1), Path(scratch))
-            began = time.perf_counter()
-            opened = IvfIndex.open(snapshot, Path(scratch), SearchSettings())
-            lists = opened.with_lists(opened.build())
-            print(f"{size} entries: lists built in {time.perf_counter() - began:.1f} s")
-            indexes: dict[str, Index] = {"exact": BlockIndex(snapshot, CPU), "ivf": lists}
+            index = BlockIndex(snapshot_of(clustered(size, size, dimension, seed=1), Path(scratch)), CPU)
             for batch in batches:
-                queries = queries_for(size, batch, dimension, CPU)
-                times = {name: milliseconds(index, queries, k) for name, index in indexes.items()}
-                columns = ", ".join(f"{name} {value:.2f} ms" for name, value in times.items())
-                print(f"{size} entries, {batch} queries: {columns}", flush=True)
+                taken = milliseconds(index, queries_for(size, batch, dimension, CPU), k)
+                print(f"{size} entries, {batch} queries: {taken:.2f} ms", flush=True)
 
 
 def on_a_gpu(sizes: Sequence[int], batches: Sequence[int], dimension: int, k: int) -> None:
@@ -80,7 +72,7 @@ def on_a_gpu(sizes: Sequence[int], batches: Sequence[int], dimension: int, k: in
     if not torch.cuda.is_available():
         print(f"{what}: left out, there is no GPU here")
         return
-    if blocks.kernels() is None:
+    if block_index.kernels() is None:
         print(f"{what}: left out, Triton is not installed")
         return
     if dimension % 64:
@@ -110,12 +102,12 @@ def compared(index: BlockIndex, queries: Tensor, k: int) -> str:
 
 @contextmanager
 def without_kernels() -> Iterator[None]:
-    kept = blocks.kernels
-    blocks.kernels = lambda: None  # type: ignore[assignment]
+    kept = block_index.kernels
+    block_index.kernels = lambda: None  # type: ignore[assignment]
     try:
         yield
     finally:
-        blocks.kernels = kept
+        block_index.kernels = kept
 
 
 def shared(found: Neighbours, expected: Neighbours) -> float:

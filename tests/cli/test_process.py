@@ -22,7 +22,7 @@ def heed_interrupts() -> None:
 
 
 def test_help_does_not_import_heavy_libraries(environment: dict[str, str]) -> None:
-    heavy = ["torch", "transformers", "faiss", "sacrebleu", "numpy", "lxml", "rich"]
+    heavy = ["torch", "transformers", "sacrebleu", "numpy", "lxml", "rich"]
     code = (
         "import sys, kster, kster.cli\n"
         "for command in (['--help'], ['fit', '--help'], ['memory', 'import', '-h']):\n"
@@ -37,7 +37,7 @@ def test_help_does_not_import_heavy_libraries(environment: dict[str, str]) -> No
 def test_adding_and_translating_with_a_marian_model_import_only_what_they_use(
     environment: dict[str, str], taught_marian: Path, tmp_path: Path
 ) -> None:
-    unused = ["transformers", "tokenizers", "faiss", "sacrebleu", "fastapi", "lxml", "tensorboard"]
+    unused = ["transformers", "tokenizers", "sacrebleu", "fastapi", "lxml", "tensorboard"]
     memory = str(tmp_path / "memory")
     code = (
         "import sys, kster.cli\n"

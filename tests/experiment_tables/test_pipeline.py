@@ -128,7 +128,7 @@ def test_a_memory_whose_build_was_killed_is_finished_without_double_entries(
 
 
 def test_a_bare_machine_can_run_it(taught_marian: Path, data: Path, tmp_path: Path) -> None:
-    missing = ("faiss", "pydantic", "polib", "sacremoses", "ray", "typer", "rich", "matplotlib")
+    missing = ("pydantic", "polib", "sacremoses", "ray", "typer", "rich", "matplotlib")
     code = f"""
 import sys
 for name in {missing}: sys.modules[name] = None

@@ -10,7 +10,7 @@ import torch
 
 from kster.formats import Pair
 from kster.memory import Memory
-from kster.memory.index import blocks
+from kster.memory.search import block_index
 from memory.speller import Spelled, Speller
 
 pytestmark = pytest.mark.gpu
@@ -104,7 +104,7 @@ def test_kernels_find_what_torch_finds(
     tmp_path: Path, device: torch.device, monkeypatch: pytest.MonkeyPatch, size: int, count: int
 ) -> None:
     """Among them duplicates, removed entries, and groups enough to be chosen in two stages."""
-    monkeypatch.setattr(blocks, "MANY_GROUPS", 600)
+    monkeypatch.setattr(block_index, "MANY_GROUPS", 600)
     speller = Speller(dimension=128)
     keys = torch.randn(size, 128, generator=torch.manual_seed(2)).half()
     keys[size // 2 : size // 2 + 50] = keys[size // 3]  # more equal keys than neighbours
@@ -116,7 +116,7 @@ def test_kernels_find_what_torch_finds(
         if count > 1:
             queries[1] = torch.nan
         found = memory.search(queries, K)
-        monkeypatch.setattr(blocks, "kernels", lambda: None)
+        monkeypatch.setattr(block_index, "kernels", lambda: None)
         expected = memory.search(queries, K)
     assert torch.equal(found.ids, expected.ids)
     assert torch.equal(found.values, expected.values)

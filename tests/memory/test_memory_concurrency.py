@@ -11,11 +11,8 @@ import torch
 from speller import Speller
 
 from kster.formats import Pair
-from kster.memory import Memory, SearchSettings
+from kster.memory import Memory
 from kster.memory.store.database import Database
-
-EXACT = SearchSettings()
-QUANTISED = SearchSettings(exact_limit=1_000, delta_limit=150, probes=1_000)
 
 
 def in_threads(work: Callable[[], None], number: int, stop: threading.Event) -> list[threading.Thread]:
@@ -36,9 +33,8 @@ def in_threads(work: Callable[[], None], number: int, stop: threading.Event) -> 
     return threads
 
 
-@pytest.mark.parametrize("settings", [EXACT, QUANTISED], ids=["exact", "ivf"])
-def test_searches_see_whole_changes_only(tmp_path: Path, speller: Speller, settings: SearchSettings) -> None:
-    memory = Memory.create(tmp_path / "m", speller, search=settings, entries_per_shard=500)
+def test_searches_see_whole_changes_only(tmp_path: Path, speller: Speller) -> None:
+    memory = Memory.create(tmp_path / "m", speller, entries_per_shard=500)
     memory.import_pairs(Pair(f"base {i}", "grundlage") for i in range(150))
     stop = threading.Event()
     # The two pairs of a change have the same source, hence the same first key: found both or neither.
@@ -75,7 +71,6 @@ def test_searches_see_whole_changes_only(tmp_path: Path, speller: Speller, setti
             raise thread.error
     assert searches[0] > 0
     assert memory.verify() == []
-    assert memory.info().index == ("ivf" if settings is QUANTISED else "exact")
 
 
 def test_several_threads_may_write(memory: Memory, speller: Speller) -> None:

@@ -13,9 +13,9 @@ from torch import Tensor
 from kster import KsterError
 from kster.formats import Pair
 from kster.limits import LARGEST_SEARCH
-from kster.memory import Memory, Neighbours, SearchSettings
-from kster.memory.index import blocks
-from kster.memory.index.blocks import BlockIndex, positions_of_newest_smallest, smallest
+from kster.memory import Memory, Neighbours
+from kster.memory.search import block_index
+from kster.memory.search.block_index import BlockIndex, positions_of_newest_smallest, smallest
 from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.spans import Spans
@@ -83,7 +83,7 @@ def test_search_is_exact_at_every_size(tmp_path: Path, n: int, k: int) -> None:
 def test_queries_are_searched_in_parts_when_their_scores_would_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(blocks.SCORES_AT_ONCE, "cpu", 3_000)
+    monkeypatch.setitem(block_index.SCORES_AT_ONCE, "cpu", 3_000)
     torch.manual_seed(1)
     keys, queries = torch.randn(1_000, 8), torch.randn(10, 8)
     assert_exact(BlockIndex(snapshot_of(tmp_path, keys), CPU).search(queries, 5), keys, queries, 5)
@@ -98,9 +98,9 @@ def test_of_duplicates_the_newest_come_first_however_many_there_are(
     same = torch.arange(7, 30_000, 11)  # 2,727 copies in all blocks, far more than k and its margin
     keys[same] = keys[7].clone()
     index = BlockIndex(snapshot_of(tmp_path, keys), CPU)
-    monkeypatch.setattr(blocks, "RANKED", 40)
+    monkeypatch.setattr(block_index, "RANKED", 40)
     if tier == "gpu":  # as there: no second look, and of equal scores the newest
-        monkeypatch.setattr(blocks, "positions_of_smallest", positions_of_newest_smallest)
+        monkeypatch.setattr(block_index, "positions_of_smallest", positions_of_newest_smallest)
         monkeypatch.setattr(BlockIndex, "_settle_ties", lambda *_: None)
     found = index.search(torch.stack([keys[7].half().float(), keys[8]]), 16)
     assert found.ids[0].tolist() == same.flip(0)[:16].tolist()
@@ -115,7 +115,7 @@ def test_of_equal_scores_the_last_are_chosen() -> None:
         scores[1, ::2] = torch.inf
         expected = width - 1 - scores.flip(1).sort(dim=1, stable=True).indices[:, :c]
         assert torch.equal(positions_of_newest_smallest(scores, c), expected)
-        if width % blocks.BLOCK == 0:
+        if width % block_index.BLOCK == 0:
             values, places = smallest(scores, c, positions_of_newest_smallest)
             assert torch.equal(places, expected)
             assert torch.equal(values, scores.gather(1, expected))
@@ -138,16 +138,13 @@ def test_queries_that_are_not_finite_find_nothing(memory: Memory, speller: Spell
     memory.import_pairs(Pair(f"s{i}", "abc") for i in range(300))
     queries = torch.cat([speller.query("s5"), speller.query("s7"), speller.query("s9")])
     queries[1, 3] = value
-    by_lists = Memory.open(memory.directory, speller, search=SearchSettings(exact_limit=1_000))
-    by_lists.build_index()
-    for searched in (memory, by_lists):
-        found = searched.search(queries, 4)
-        assert found.ids[1].tolist() == [-1] * 4
-        assert found.distances[1].isinf().all()
-        assert found.distances[[0, 2], 0].tolist() == [0, 0]
-        assert not found.distances.isnan().any()
-        assert (found.keys[1] == 0).all()
-        assert (found.values[1] == 0).all()
+    found = memory.search(queries, 4)
+    assert found.ids[1].tolist() == [-1] * 4
+    assert found.distances[1].isinf().all()
+    assert found.distances[[0, 2], 0].tolist() == [0, 0]
+    assert not found.distances.isnan().any()
+    assert (found.keys[1] == 0).all()
+    assert (found.values[1] == 0).all()
 
 
 def test_removed_entries_are_not_candidates(tmp_path: Path) -> None:
@@ -189,7 +186,7 @@ def test_search_on_a_gpu_is_exact(tmp_path: Path) -> None:
 
 def test_block_selection_equals_a_full_top_k() -> None:
     torch.manual_seed(8)
-    scores = torch.randn(9, 40 * blocks.BLOCK)
+    scores = torch.randn(9, 40 * block_index.BLOCK)
     values, places = smallest(scores, 20)
     assert torch.equal(values, scores.topk(20, largest=False).values)
     assert torch.equal(scores.gather(1, places), values)
@@ -221,7 +218,7 @@ def test_storage_does_not_double_when_something_is_added(tmp_path: Path) -> None
         before = index._keys
         index = index.advance(snapshot_of(tmp_path, keys[:size]))
         copies += index._keys is not before
-        assert len(index._keys) <= 1.13 * size + blocks.BLOCK
+        assert len(index._keys) <= 1.13 * size + block_index.BLOCK
     assert copies < 8
 
 

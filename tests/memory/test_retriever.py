@@ -11,8 +11,8 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, Neighbours, SearchSettings
-from kster.memory.retriever import Retriever, RowsOf
-from kster.memory.shortlist_retriever import Shortlist, ShortlistRetriever, search_in
+from kster.memory.search.retriever import Retriever, RowsOf
+from kster.memory.search.shortlist_retriever import Shortlist, ShortlistRetriever, search_in
 
 CPU = torch.device("cpu")
 SENTENCES = ["open the red valve", "close the green tank now", "nothing alike"]
@@ -139,7 +139,7 @@ def test_sentences_without_entries_and_processors_without_8_bits(
     tmp_path: Path, speller: Speller, monkeypatch: pytest.MonkeyPatch, in_8_bits: bool
 ) -> None:
     if not in_8_bits:
-        monkeypatch.setattr("kster.memory.scores.has_instructions_for", lambda precision: False)
+        monkeypatch.setattr("kster.memory.search.scores.has_instructions_for", lambda precision: False)
     with Memory.create(tmp_path / "m", speller, search=by_shortlist(6)) as memory:
         fill(memory)
         found = retriever_of(memory, ["nothing alike", "or such", *SENTENCES[:2]]).search(queries(8), 5)

@@ -26,7 +26,7 @@ def test_without_a_gpu_the_kernels_are_left_out_and_the_rest_is_measured() -> No
     lines = run("--sizes", 2_000, "--batches", "1,8", "--dimension", 32, CUDA_VISIBLE_DEVICES="")
     assert [line.split(":")[0] for line in lines[:3]] == ["machine", "versions", "settings"]
     for line, count in zip(lines[-3:-1], (1, 8), strict=True):
-        measured = rf"2000 entries, {count} queries: exact \d+\.\d\d ms, ivf \d+\.\d\d ms"
+        measured = rf"2000 entries, {count} queries: \d+\.\d\d ms"
         assert re.fullmatch(measured, line), line
     assert lines[-1] == f"{WHAT}: left out, there is no GPU here"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.smoothing import Smoother, SmootherSettings
 from kster.smoothing.smoother import Smoothing
 

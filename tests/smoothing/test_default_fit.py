@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kster import BaseModel, KsterError, Memory
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.smoothing import FitSettings, Smoother, SmootherSettings, resolve_smoother
 from kster.smoothing.fitting.default_fit import (
     DefaultFitSettings,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.smoothing import Smoothing, mix
 from kster.smoothing.fitting.loss import BasePrediction, token_losses
 from smoothing.cases import ALL_SETTINGS, neighbours_of, random_smoother, searches

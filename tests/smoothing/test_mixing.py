@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.smoothing import SmootherSettings, Smoothing, mix
 from kster.smoothing.mixing import mix_candidates
 from kster.smoothing.smoother import Smoother

@@ -10,7 +10,7 @@ import torch
 
 from kster.memory import Memory
 from kster.memory.group import SHIFT
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.model import BaseModel
 from kster.smoothing import SAFE_KNN, FitSettings, Smoother, fit
 from kster.translation import Translator

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 
 from kster.errors import KsterError
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings
 from kster.smoothing.mixing_weight import LearnedMixingWeight
 from smoothing.cases import ALL_SETTINGS, DIMENSION, neighbours_of, random_smoother, searches, smooth

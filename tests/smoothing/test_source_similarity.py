@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from kster.memory.neighbours import Neighbours
+from kster.memory.search.neighbours import Neighbours
 from kster.smoothing import FitSettings, Smoother, SmootherSettings
 from kster.smoothing.fitting.cache import EXTERNAL, FitCache
 from kster.smoothing.fitting.key_table import KeyTable

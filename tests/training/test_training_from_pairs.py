@@ -113,8 +113,8 @@ def test_more_text_gets_a_larger_network_and_vocabulary() -> None:
 
 
 def test_the_stages_run_where_only_torch_and_its_friends_are_installed() -> None:
-    """On a bare GPU machine: no typer, rich, pydantic, lxml, polib, faiss or sacrebleu."""
-    missing = ("typer", "rich", "pydantic", "lxml", "polib", "faiss", "sacrebleu", "fastapi")
+    """On a bare GPU machine: no typer, rich, pydantic, lxml, polib or sacrebleu."""
+    missing = ("typer", "rich", "pydantic", "lxml", "polib", "sacrebleu", "fastapi")
     modules = ("kster.training.__main__", "kster.training.scoring")
     code = f"import sys; sys.modules.update(dict.fromkeys({missing}))\n" + "".join(
         f"import {name}\n" for name in (*modules, "kster.training", "kster.smoothing.fitting.carried")

@@ -11,7 +11,7 @@ from kster.errors import KsterError
 
 if TYPE_CHECKING:
     from kster.memory import Memory, MemoryGroup, SearchSettings
-    from kster.memory.settings import Search
+    from kster.memory.search.settings import Search
     from kster.model import BaseModel
     from kster.translation import Translator
 

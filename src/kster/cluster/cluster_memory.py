@@ -36,10 +36,10 @@ from kster.memory import (
     Segment,
 )
 from kster.memory.adding import Origin, approved, checked_drafts, require_flawless
-from kster.memory.entries import entry_ids
 from kster.memory.importing import CHUNK
-from kster.memory.retriever import Searcher
-from kster.memory.shortlist_retriever import search_in
+from kster.memory.search.entries import entry_ids
+from kster.memory.search.retriever import Searcher
+from kster.memory.search.shortlist_retriever import search_in
 from kster.memory.sources.matching import sorted_matches
 from kster.memory.store.description import Description
 
@@ -224,7 +224,6 @@ class ClusterMemory(Memory):
             sum(size.entries for size in every),
             sum(size.segments for size in every),
             sum(size.without_keys for size in every),
-            "shortlist",
         )
 
     def info(self) -> MemoryInfo:
@@ -238,7 +237,7 @@ class ClusterMemory(Memory):
                 *("bytes_on_disk", "bytes_in_ram"),
             )
         }
-        return replace(first, directory=str(self.directory), index="shortlist", **sums)
+        return replace(first, directory=str(self.directory), **sums)
 
     # Changing ------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from kster.cluster.wire import (
     best_of,
     wanted_of,
 )
-from kster.memory.shortlist_retriever import Shortlist
+from kster.memory.search.shortlist_retriever import Shortlist
 from kster.memory.sources.scoring import Frequencies, rare_words
 
 

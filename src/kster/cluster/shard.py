@@ -40,9 +40,9 @@ from kster.errors import KsterError
 from kster.files import try_lock, write_atomically
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings, Segment
-from kster.memory.entries import entry_ids
 from kster.memory.report import bytes_under
-from kster.memory.shortlists import View, entries_of
+from kster.memory.search.entries import entry_ids
+from kster.memory.search.shortlists import View, entries_of
 from kster.memory.sources.scoring import Frequencies
 from kster.memory.store.database import Database
 from kster.memory.store.description import Description

@@ -1,15 +1,15 @@
 """The memory: example pairs as segments, their keys and values on disk, and search among them."""
 
 from kster.memory.checks import Finding
-from kster.memory.entries import Entries
 from kster.memory.group import MemoryGroup
 from kster.memory.key_maker import ForcedKeys, KeyMaker
 from kster.memory.memory import Memory
-from kster.memory.neighbours import Neighbours
 from kster.memory.report import CompactReport, ImportReport, MemoryInfo, MemorySize, SinceFit
+from kster.memory.search.entries import Entries
+from kster.memory.search.neighbours import Neighbours
+from kster.memory.search.settings import SearchSettings
 from kster.memory.searchable import SearchableMemory
 from kster.memory.segment import Provenance, Segment
-from kster.memory.settings import SearchSettings
 from kster.memory.sources import Match, Similar
 from kster.memory.store.history import Event
 

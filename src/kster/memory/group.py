@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.memory.entries import entry_ids
 from kster.memory.memory import Memory
-from kster.memory.neighbours import Neighbours
-from kster.memory.retriever import Searcher
+from kster.memory.search.entries import entry_ids
+from kster.memory.search.neighbours import Neighbours
+from kster.memory.search.retriever import Searcher
 from kster.memory.segment import Provenance, Segment
 from kster.memory.sources import Match, Similar
 from kster.memory.sources.matching import sorted_matches

@@ -18,10 +18,10 @@ from kster.memory.importing import CHUNK, import_all
 from kster.memory.key_maker import KeyMaker
 from kster.memory.key_making import AT_ONCE, Demand, make_keys
 from kster.memory.report import ImportReport
-from kster.memory.retriever import Searcher
 from kster.memory.revisable import RevisableMemory
+from kster.memory.search.retriever import Searcher
+from kster.memory.search.settings import SearchSettings
 from kster.memory.segment import Segment
-from kster.memory.settings import SearchSettings
 from kster.memory.store.backup import restore
 from kster.memory.store.description import FILE, Description
 from kster.memory.store.store import Store

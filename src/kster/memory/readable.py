@@ -15,7 +15,9 @@ from kster.errors import KsterError
 from kster.formats import Pair, write_pairs
 from kster.limits import LARGEST_SEARCH
 from kster.memory.checks import Finding, findings
-from kster.memory.entries import (
+from kster.memory.report import MemoryInfo, MemorySize, bytes_under, fit_status, since_fit
+from kster.memory.search.block_index import BlockIndex
+from kster.memory.search.entries import (
     Entries,
     all_entries,
     entry_ids,
@@ -24,14 +26,12 @@ from kster.memory.entries import (
     segment_ids_of,
     target_groups_of,
 )
-from kster.memory.index import Index
-from kster.memory.neighbours import Neighbours
-from kster.memory.reader import Reader
-from kster.memory.report import MemoryInfo, MemorySize, bytes_under, fit_status, since_fit
-from kster.memory.retriever import Searcher
+from kster.memory.search.neighbours import Neighbours
+from kster.memory.search.reader import Reader
+from kster.memory.search.retriever import Searcher
+from kster.memory.search.settings import SearchSettings
+from kster.memory.search.shortlists import View, make_retriever
 from kster.memory.segment import Provenance, Segment
-from kster.memory.settings import SearchSettings
-from kster.memory.shortlists import View, make_retriever
 from kster.memory.sources import Match, Similar, SourceIndex
 from kster.memory.sources.matching import CANDIDATES, best_matches
 from kster.memory.sources.scoring import Collection as Sources
@@ -56,7 +56,7 @@ class ReadableMemory:
         self._store = Store(directory, description, lock_timeout)
         self.description = self._store.description
         self.search_settings = search
-        self._reader = Reader(self._store, search)
+        self._reader = Reader(self._store)
         self._sources = SourceIndex(self._store)
 
     def close(self) -> None:
@@ -91,17 +91,9 @@ class ReadableMemory:
             raise KsterError(f"k = {k!r}: the number of neighbours must be from 1 to {LARGEST_SEARCH:,}")
         return self._reader.search(queries.detach(), k)
 
-    def index_on(self, device: torch.device) -> Index | None:
+    def index_on(self, device: torch.device) -> BlockIndex | None:
         """What `search` uses for queries on this device: the same object until the memory changes."""
         return self._reader.index_on(device)
-
-    def build_index(self) -> None:
-        """Make searches on the CPU as fast as they get, now; without this, they begin to do so on their own.
-
-        Above `SearchSettings.exact_limit` entries that means inverted lists, which take a while to make.
-        Until they are there searches are exact, and slower; afterwards they are approximate.
-        """
-        self._reader.build_index()
 
     def similar(self, source: str, m: int) -> Similar:
         """The m segments whose sources resemble this text best by BM25, or as many as share a term with it.
@@ -250,17 +242,16 @@ class ReadableMemory:
         return snapshot.spans.segment_ids[snapshot.without_keys]
 
     def size(self) -> MemorySize:
-        """How large the memory is and what searches it; `info` says more, and takes longer.
+        """How large the memory is; `info` says more, and takes longer.
 
         Returns:
-            Its entries, segments, segments without keys, and the state of its index.
+            Its entries, segments, and segments without keys.
         """
         snapshot = self._reader.snapshot()
         return MemorySize(
             snapshot.live_count,
             int(snapshot.live_segments.sum()),
             int(snapshot.without_keys.sum()),
-            self._reader.index_state(),
         )
 
     # Looking -------------------------------------------------------------------------------------
@@ -456,7 +447,6 @@ class ReadableMemory:
             unusable=unusable,
             bytes_on_disk=bytes_under(self.directory),
             bytes_in_ram=self._reader.bytes_in_ram,
-            index=self._reader.index_kind(torch.device("cpu")),
             model=description.model,
             fingerprint=description.fingerprint,
             dimension=description.dimension,

@@ -50,13 +50,6 @@ class MemorySize:
     entries: int  # live keys
     segments: int  # live
     without_keys: int  # segments whose keys have yet to be made
-    index: str  # one of INDEX_STATES
-
-
-INDEX_STATES = ("empty", "unused", "exact", "ivf", "outdated", "shortlist")
-"""Of what searches all entries: there are none; nothing has searched all of them since the memory was opened,
-as translations on a CPU search shortlists; every key is compared; inverted lists are read; they have yet to
-be built or extended; or a cluster's shards search shortlists alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +66,7 @@ class MemoryInfo:
     without_keys: int  # segments whose keys have yet to be made
     unusable: int  # segments of which the model can make no keys
     bytes_on_disk: int
-    bytes_in_ram: int  # what searching holds, or will hold on the CPU; memory-mapped files aside
-    index: str  # how a search on the CPU is done at this size: "empty", "exact" or "ivf"
+    bytes_in_ram: int  # what searches of all entries hold; memory-mapped files aside
     model: str
     fingerprint: str
     dimension: int

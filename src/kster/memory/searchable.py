@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from kster.memory.neighbours import Neighbours
-from kster.memory.retriever import Searcher
+from kster.memory.search.neighbours import Neighbours
+from kster.memory.search.retriever import Searcher
 from kster.memory.segment import Provenance, Segment
 from kster.memory.sources import Match, Similar
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from kster import __version__
 from kster.memory import MemorySize
-from kster.memory.report import INDEX_STATES
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -74,9 +73,6 @@ class Metrics:
             OF_MEMORY,
             registry=shown,
         )
-        self._index = Enum(
-            "kster_memory_index", "What searches all entries.", OF_MEMORY, states=INDEX_STATES, registry=shown
-        )
 
     @property
     def characters_translated(self) -> int:
@@ -90,12 +86,11 @@ class Metrics:
 
     def text(self, sizes: Iterable[tuple[int, str, MemorySize]], *, with_keys: bool) -> bytes:
         """sizes: id, language pair and size of each memory in use. with_keys: whether to tell of keys."""
-        for of_memories in (self._entries, self._segments, self._without_keys, self._index):
+        for of_memories in (self._entries, self._segments, self._without_keys):
             of_memories.clear()
         for memory, pair, size in sizes:
             of = (str(memory), pair)
             self._entries.labels(*of).set(size.entries)
             self._segments.labels(*of).set(size.segments)
             self._without_keys.labels(*of).set(size.without_keys)
-            self._index.labels(*of).state(size.index)
         return generate_latest(self._registry) + (generate_latest(self._of_keys) if with_keys else b"")

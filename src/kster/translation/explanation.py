@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kster.memory import Neighbours, Provenance, SearchableMemory
-from kster.memory.retriever import Searcher
+from kster.memory.search.retriever import Searcher
 from kster.model import BaseModel
 from kster.model.forcing import ForcedSentence, force_tokens
 from kster.smoothing import Smoother, Smoothing

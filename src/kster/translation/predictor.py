@@ -13,8 +13,8 @@ from torch import Tensor
 
 from kster.errors import KsterError
 from kster.memory import SearchableMemory
-from kster.memory.index import Index
-from kster.memory.retriever import Retriever, RowsOf, Searcher
+from kster.memory.search.block_index import BlockIndex
+from kster.memory.search.retriever import Retriever, RowsOf, Searcher
 from kster.model import BaseModel
 from kster.model.focus import source_words
 from kster.model.step import Candidates
@@ -83,7 +83,7 @@ class LookedUp:
 class Indexed(Protocol):
     """A memory that says by what it searches."""
 
-    def index_on(self, device: torch.device) -> Index | None: ...
+    def index_on(self, device: torch.device) -> BlockIndex | None: ...
 
 
 def require_method(method: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,11 +42,6 @@ class Snapshot:
     def without_keys(self) -> npt.NDArray[np.bool_]:
         """(s,) whether a line's segment is live and its keys have yet to be made."""
         return (self.spans.first_rows == NO_KEYS_YET) & self.live_segments
-
-    def content_hash(self, rows: int) -> int:
-        """A number that says what the first `rows` rows are; they must end with a segment."""
-        segments = np.searchsorted(self.spans.rows_by_row, rows)
-        return zlib.crc32(self.spans.checksums[self.spans.lines_by_row[:segments]].tobytes())
 
 
 def take_snapshot(store: Store, previous: Snapshot | None) -> Snapshot:

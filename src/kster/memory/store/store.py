@@ -232,7 +232,7 @@ class Store:
                 database.drop_removed(firsts, state.generation + 1)
                 database.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
             self._sweep(state.epoch + 1)
-            for path in (self.directory / INDEX).glob(f"ivf-{state.epoch}-*"):  # its rows have moved
+            for path in (self.directory / INDEX).glob("ivf-*"):  # an index that versions up to 0.2 had
                 path.unlink(missing_ok=True)
             database.shrink()
             return len(spans) - len(live), state.row_count - count

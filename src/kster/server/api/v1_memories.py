@@ -248,7 +248,6 @@ def _pair_json(served: ServedModel, info: MemoryInfo) -> dict[str, Any]:
         "without_keys": info.without_keys,
         "unusable": info.unusable,
         "bytes_on_disk": info.bytes_on_disk,
-        "index": info.index,
         "fitted": info.fitted,
         "tuned": info.tuned,
         "fit": {

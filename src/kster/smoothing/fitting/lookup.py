@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.memory.index import BlockIndex
+from kster.memory.search.block_index import BlockIndex
 from kster.memory.segment import target_group
 from kster.memory.sources.scoring import rare_words
 from kster.model.focus import source_words
@@ -30,12 +30,6 @@ log = logging.getLogger("kster.smoothing")
 PAIRS_AT_ONCE = {"cpu": 512, "cuda": 4096}  # force-decoded at once; few let progress be seen on a CPU
 SEARCH_TOKENS = {"cpu": 4096, "cuda": 16_384}  # searched for at once
 
-EXACT_LIMIT = 150_000
-"""Entries up to which tokens are searched for exactly on a CPU. A fit searches thousands of tokens at once,
-and then one matrix product is several times faster than the inverted lists that serve single sentences:
-6 against 30 CPU seconds for 4,096 tokens, 48 neighbours and 91,000 entries (of an untrained network, whose
-states lie close together; trained ones should favour the lists more)."""
-
 
 Counted = Callable[[int, int], None]
 """Called with how many tokens are looked up, and of how many."""
@@ -51,13 +45,12 @@ class Lookup:
         self.target_groups = entries.target_groups.to(model.device)  # (N,)
         self._sources = memory.sources(entries.snapshot)
         self._lines = torch.from_numpy(entries.snapshot.spans.segment_ids)  # (s,) ascending
-        self._exact: BlockIndex | None = None
-        if model.device.type == "cpu" and len(entries) <= EXACT_LIMIT:
-            self._exact = BlockIndex(entries.snapshot, model.device)
+        # Translations on a CPU search shortlists: an index of all entries shall not outlive the fit there.
+        self._searched = BlockIndex(entries.snapshot, model.device) if model.device.type == "cpu" else memory
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
         """queries: (n, d) on the model's device. The memory may have grown since `entries` were taken."""
-        return self.memory.search(queries, k) if self._exact is None else self._exact.search(queries, k)
+        return self._searched.search(queries, k)
 
     def similarity(self, sources: Sequence[str], lengths: Sequence[int], segment_ids: Tensor) -> Tensor:
         """(n, K) float16: how much the sources of these segments resemble the one a token belongs to.

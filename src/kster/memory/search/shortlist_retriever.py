@@ -14,9 +14,9 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from kster.memory.neighbours import ALL_WORDS, Neighbours, rank
-from kster.memory.retriever import Retriever
-from kster.memory.scores import SHARED, Scorer, best_places, centre_of, scorer_of
+from kster.memory.search.neighbours import ALL_WORDS, Neighbours, rank
+from kster.memory.search.retriever import Retriever
+from kster.memory.search.scores import SHARED, Scorer, best_places, centre_of, scorer_of
 
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores are rounded
 RANKED = 1_024  # queries whose candidates are ranked at a time: 100 MiB at d = 512 and k = 32

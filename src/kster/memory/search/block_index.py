@@ -3,7 +3,7 @@
 The k smallest of N scores lie in the k blocks whose smallest scores are smallest, so the second stage
 looks at k blocks only. That is exact, and several times faster than a top-k over all N.
 On the CPU keys are held as float32, because products of float16 are slow there; on a GPU as float16, and
-where Triton is at hand both stages are kernels of our own (`fused.py`).
+where Triton is at hand both stages are kernels of our own (`triton_kernels.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kster.memory.index.base import Index
-from kster.memory.neighbours import Neighbours, filled_up, rank
+from kster.memory.search.neighbours import Neighbours, filled_up, rank
 from kster.memory.store.snapshot import Snapshot
 
 BLOCK = 256  # entries; over 50,000 to 200,000 scores on 2 CPU cores faster than 64 and 1,000, or as fast
@@ -30,19 +29,20 @@ UPLOAD = 1 << 16  # entries copied at a time while loading
 MANY_GROUPS = 1 << 14  # more than these are chosen from in two stages, too
 
 
-class BlockIndex(Index):
-    """The rows of a snapshot from `start` on, held on one device."""
+class BlockIndex:
+    """The live entries of a snapshot, held on one device. Any number of threads may search.
 
-    kind = "exact"
+    An index never changes what it answers; `advance` gives the one for a newer snapshot. The two share
+    storage, so that advancing costs as much as the entries that are new.
+    """
+
+    snapshot: Snapshot
 
     @torch.inference_mode(False)  # the storage outlives the inference mode that a search may run in
-    def __init__(
-        self, snapshot: Snapshot, device: torch.device, start: int = 0, dtype: torch.dtype | None = None
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, device: torch.device, dtype: torch.dtype | None = None) -> None:
         """dtype: what keys are held as; by default what is fastest on the device."""
         dimension = snapshot.entries.dimension
         self.device = device
-        self.start = start
         dtype = dtype or (torch.float32 if device.type == "cpu" else torch.float16)
         self._keys = torch.zeros((0, dimension), dtype=dtype, device=device)  # (capacity, d)
         self._values = torch.zeros(0, dtype=torch.int32, device=device)  # (capacity,)
@@ -50,25 +50,29 @@ class BlockIndex(Index):
         self._rows = np.zeros(0, np.int64)  # (size,) where each entry lies in the snapshot
         self._norms = torch.zeros(0, device=device)  # (blocks × BLOCK,) ‖k‖², inf for what must not be found
         self.size = 0
-        self._take(snapshot, first_row=start)
+        self._take(snapshot, first_row=0)
 
     def advance(self, snapshot: Snapshot) -> BlockIndex:
-        known = slice(self.start, self.snapshot.rows)
-        if (snapshot.live[known] & ~self.snapshot.live[known]).any():  # older segments count again
-            return BlockIndex(snapshot, self.device, self.start, self._keys.dtype)
+        """The index of a newer snapshot. Called by one thread at a time."""
+        known = self.snapshot.rows
+        moved = snapshot.epoch != self.snapshot.epoch
+        if moved or (snapshot.live[:known] & ~self.snapshot.live).any():  # older segments count again
+            return BlockIndex(snapshot, self.device, self._keys.dtype)
         newer = object.__new__(BlockIndex)
-        newer.device, newer.start, newer.size = self.device, self.start, self.size
+        newer.device, newer.size = self.device, self.size
         newer._keys, newer._values, newer._ids = self._keys, self._values, self._ids
         newer._norms, newer._rows, newer.snapshot = self._norms, self._rows, self.snapshot
-        newer._take(snapshot, first_row=self.snapshot.rows)
+        newer._take(snapshot, first_row=known)
         return newer
 
     @property
     def bytes_in_ram(self) -> int:
+        """On whichever device."""
         tensors = (self._keys, self._values, self._ids, self._norms)
         return self._rows.nbytes + sum(tensor.nbytes for tensor in tensors)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
+        """queries: (n, d), any floating type."""
         n, d = queries.shape
         if self.size == 0 or n == 0:
             return Neighbours.missing(n, k, d, queries.device)
@@ -204,12 +208,12 @@ class BlockIndex(Index):
 
 @cache
 def kernels() -> ModuleType | None:
-    """`fused`, or None where Triton is not installed."""
+    """`triton_kernels`, or None where Triton is not installed."""
     try:
-        from kster.memory.index import fused
+        from kster.memory.search import triton_kernels
     except ImportError:
         return None
-    return fused
+    return triton_kernels
 
 
 def _enlarged(old: Tensor, size: int, capacity: int) -> Tensor:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from kster.memory.retriever import Searcher, Similarities, WholeRetriever
-from kster.memory.settings import SearchSettings
-from kster.memory.shortlist_retriever import Shortlist, search_in
+from kster.memory.search.retriever import Searcher, Similarities, WholeRetriever
+from kster.memory.search.settings import SearchSettings
+from kster.memory.search.shortlist_retriever import Shortlist, search_in
 from kster.memory.sources.scoring import Collection, rare_words
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.spans import Ints

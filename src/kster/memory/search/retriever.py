@@ -15,7 +15,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from kster.memory.neighbours import ALL_WORDS, Neighbours
+from kster.memory.search.neighbours import ALL_WORDS, Neighbours
 
 
 class Searcher(Protocol):

@@ -1,4 +1,4 @@
-"""What a search returns, and the exact ranking every kind of index ends with."""
+"""What a search returns, and the exact ranking that every search ends with."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Search: all entries of a memory exactly, or the shortlist of each sentence."""
