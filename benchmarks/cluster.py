@@ -46,8 +46,8 @@ from kster.cluster.retrieval import Placed, shortlists
 from kster.cluster.wire import Limits, Sentence
 from kster.memory import Memory
 from kster.memory.adding import Origin, drafts_of
+from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
-from kster.memory.store.store import Draft
 from kster.model import BaseModel
 from kster.translation import Translator
 from large_memory import pairs, sentences, varied

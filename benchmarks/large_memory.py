@@ -28,7 +28,8 @@ from kster.formats import Pair, read_pairs
 from kster.memory import Memory
 from kster.memory.adding import Origin, drafts_of
 from kster.memory.report import bytes_under
-from kster.memory.store.store import Draft
+from kster.memory.search.retriever import Batch
+from kster.memory.store.change import Draft
 from kster.model import BaseModel
 from machine import describe
 
@@ -81,12 +82,12 @@ def opened(directory: Path, texts: Sequence[str]) -> None:
     before = held_bytes()
     began = time.perf_counter()
     memory = Memory.open(directory)
-    memory.retriever_of_all([(memory, 0)], memory, texts[:1], torch.device("cpu"), similarity=True)
+    memory.retriever(Batch(texts[:1], torch.device("cpu")))
     first = time.perf_counter() - began
     seconds = []
     for text in texts:
         began = time.perf_counter()
-        memory.retriever_of_all([(memory, 0)], memory, [text], torch.device("cpu"), similarity=True)
+        memory.retriever(Batch([text], torch.device("cpu")))
         seconds.append(time.perf_counter() - began)
     held = (held_bytes() - before) / 1e6
     print(json.dumps({"first": first, "ms": 1000 * statistics.median(seconds), "held_mb": held}))

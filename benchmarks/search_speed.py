@@ -3,9 +3,8 @@
     python benchmarks/search_speed.py [--device cpu] [--sizes 20000,50000] [--batches 4,32,256]
     python benchmarks/search_speed.py --device cuda [--gpu-sizes 100000,614400] [--gpu-batches 256,4096]
 
-Keys are made up, in clusters as decoder states are. On the CPU each line compares exact search with
-FAISS's lists, which is how `SearchSettings.exact_limit` was chosen. On a GPU each line compares exact search
-by Triton kernels (`kster/memory/search/triton_kernels.py`) with the same search by torch's operations, and says whether
+Keys are made up, in clusters as decoder states are. On a GPU each line compares exact search by Triton
+kernels (`kster/memory/search/triton_kernels.py`) with the same search by torch's operations, and says whether
 both found the same; without a GPU that part is left out. Times are medians of a few searches.
 """
 

@@ -2,9 +2,9 @@
 
     python benchmarks/search_ways.py koran.memory --source koran/dev.en.xz --reference koran/dev.de.xz
 
-Translates held-out lines with the same memory, searched in several ways: all entries exactly, and shortlists of
-several lengths, named SEGMENTS/ENTRIES. Base goes first. Prints BLEU and chrF, the processor seconds of all
-lines together in batches, the milliseconds of a few of them one by one, and what searching holds in memory.
+Translates held-out lines with the same memory, searched in several ways: all entries exactly, and shortlists
+of several lengths, named SEGMENTS/ENTRIES. Base goes first. Prints BLEU, chrF and the length as a share of
+the reference's, processor seconds for all lines in batches, and milliseconds for one of a few lines alone.
 """
 
 from __future__ import annotations

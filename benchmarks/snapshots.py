@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
+from kster.memory.store.entry_files import Appender, EntryFiles, MappedEntries
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.spans import Spans
 

@@ -15,8 +15,8 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.memory.adding import Origin, drafts_of
+from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
-from kster.memory.store.store import Draft
 
 
 @pytest.fixture

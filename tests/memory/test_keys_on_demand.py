@@ -18,6 +18,7 @@ from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, SearchSettings
 from kster.memory.memory import Keys
+from kster.memory.search.retriever import Batch
 
 CPU = torch.device("cpu")
 
@@ -46,7 +47,7 @@ def texts(count: int) -> list[Pair]:
 
 def nearest(memory: Memory | MemoryGroup, text: str, prefix: str = "") -> tuple[float, str]:
     """What a translation of this text finds first: the distance, and the source it comes from."""
-    retriever = memory.retriever([text], CPU, similarity=True)
+    retriever = memory.retriever(Batch([text], CPU))
     found = retriever.search(Speller().query(text, prefix), 1)
     if found.ids[0, 0] < 0:
         return float("inf"), ""
@@ -128,7 +129,7 @@ def test_of_equal_entries_the_newest_segment_comes_first_whenever_its_keys_were_
     for first in range(0, 60, 7):
         memory.make_keys(ids=ids[first : first + 7])
     newest = memory.segments()[::-1]
-    for searcher in (memory, memory.retriever(["same"], CPU, similarity=False)):
+    for searcher in (memory, memory.retriever(Batch(["same"], CPU, similarity=False))):
         found = searcher.search(speller.query("same"), 16)
         assert found.distances[0].tolist() == [0.0] * 16
         assert memory.segment_ids(found.ids[0]).tolist() == [segment.id for segment in newest[:16]]

@@ -16,7 +16,7 @@ from kster.limits import LARGEST_SEARCH
 from kster.memory import Memory, Neighbours
 from kster.memory.search import block_index
 from kster.memory.search.block_index import BlockIndex, positions_of_newest_smallest, smallest
-from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
+from kster.memory.store.entry_files import Appender, EntryFiles, MappedEntries
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.spans import Spans
 

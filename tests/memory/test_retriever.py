@@ -11,7 +11,7 @@ from speller import Speller
 from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, Neighbours, SearchSettings
-from kster.memory.search.retriever import Retriever, RowsOf
+from kster.memory.search.retriever import Batch, Retriever, RowsOf
 from kster.memory.search.shortlist_retriever import Shortlist, ShortlistRetriever, search_in
 
 CPU = torch.device("cpu")
@@ -31,7 +31,7 @@ def fill(memory: Memory, suffix: str = "") -> None:
 
 
 def retriever_of(memory: Memory | MemoryGroup, texts: list[str] = SENTENCES) -> Retriever:
-    found = memory.retriever(texts, CPU, similarity=True, words=[text.split() for text in texts])
+    found = memory.retriever(Batch(texts, CPU, words=[text.split() for text in texts]))
     assert isinstance(found, Retriever)
     return found
 

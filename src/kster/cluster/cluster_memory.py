@@ -10,7 +10,6 @@ from secrets import token_hex
 from typing import Any, Self
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from kster.cluster.calls import SHARD, ask, ask_each, change
@@ -38,7 +37,7 @@ from kster.memory import (
 from kster.memory.adding import Origin, approved, checked_drafts, require_flawless
 from kster.memory.importing import CHUNK
 from kster.memory.search.entries import entry_ids
-from kster.memory.search.retriever import Searcher
+from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.search.shortlist_retriever import search_in
 from kster.memory.sources.matching import sorted_matches
 from kster.memory.store.description import Description
@@ -115,22 +114,15 @@ class ClusterMemory(Memory):
 
     @classmethod
     def retriever_of_all(
-        cls,
-        memories: Sequence[tuple[Self, int]],
-        searcher: Searcher,
-        texts: Sequence[str],
-        device: torch.device,
-        *,
-        similarity: bool,
-        words: Sequence[Sequence[str]] | None = None,
+        cls, memories: Sequence[tuple[Self, int]], searcher: Searcher, batch: Batch
     ) -> Searcher:
         """The shortlists of a batch; searched by `kster.memory` as if they had come from the disk."""
         first = memories[0][0]
         placed = [Placed(memory.parts, base) for memory, base in memories]
-        sentences = [Sentence(*one) for one in zip(texts, words or [()] * len(texts), strict=True)]
+        sentences = [Sentence(*one) for one in batch.sentences]
         limits = Limits(first.search_settings.shortlist, first.search_settings.shortlist_entries)
         lists = shortlists(placed, sentences, limits, first.dimension, first.lost)
-        return search_in(lists, first.dimension, device)
+        return search_in(lists, first.dimension, batch.device)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
         raise KsterError("a memory on a cluster is searched by shortlists, a batch of sentences at a time")

@@ -29,7 +29,7 @@ from kster.formats import Pair, Rejection
 from kster.memory import ImportReport, KeyMaker
 from kster.memory.adding import Origin, drafts_of, flaw
 from kster.memory.importing import CHUNK
-from kster.memory.store.store import Draft
+from kster.memory.store.change import Draft
 from kster.model import BaseModel
 
 if TYPE_CHECKING:

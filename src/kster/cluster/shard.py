@@ -44,10 +44,11 @@ from kster.memory.report import bytes_under
 from kster.memory.search.entries import entry_ids
 from kster.memory.search.shortlists import View, entries_of
 from kster.memory.sources.scoring import Frequencies
+from kster.memory.store.change import Change, Draft
 from kster.memory.store.database import Database
 from kster.memory.store.description import Description
 from kster.memory.store.history import supersede_older
-from kster.memory.store.store import Change, Draft, Store
+from kster.memory.store.store import Store
 
 OWNER = "owner.lock"
 SMOOTHER = "smoother"

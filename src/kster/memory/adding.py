@@ -14,10 +14,11 @@ from kster.formats.pair import UnusableUnit
 from kster.formats.text import check_pair
 from kster.memory.key_maker import ForcedKeys, KeyMaker
 from kster.memory.segment import STATUSES, Segment
+from kster.memory.store.change import ENTRY_ROOM, Change, Draft
 from kster.memory.store.database import KEPT, LIVE, NewSegment
 from kster.memory.store.description import now
 from kster.memory.store.history import set_status, supersede, supersede_others
-from kster.memory.store.store import ENTRY_ROOM, Change, Draft, Store
+from kster.memory.store.store import Store
 from kster.text.characters import printable
 from kster.text.marks import marked_pair
 
@@ -117,11 +118,14 @@ def checked_drafts(model: KeyMaker, pairs: list[Pair], origin: Origin) -> dict[T
 def drafts_of(model: KeyMaker, pairs: Sequence[Pair], origin: Origin) -> Iterator[Draft | str]:
     """For each flawless pair in turn: its draft, or the reason why the model cannot make keys of it."""
     created = now()
-    for pair, made in zip(pairs, keys_or_reasons(model, [(p.source, p.target) for p in pairs]), strict=True):
-        if isinstance(made, str):
-            yield made
-        else:
-            yield Draft(new_segment(pair, origin, created), made.keys.numpy(), made.tokens.numpy())
+    return drafts_of_segments(model, [new_segment(pair, origin, created) for pair in pairs])
+
+
+def drafts_of_segments(model: KeyMaker, segments: Sequence[NewSegment]) -> Iterator[Draft | str]:
+    """The same of segments that have no keys yet."""
+    texts = [(segment.source, segment.target) for segment in segments]
+    for segment, made in zip(segments, keys_or_reasons(model, texts), strict=True):
+        yield made if isinstance(made, str) else Draft(segment, made.keys.numpy(), made.tokens.numpy())
 
 
 def new_segment(pair: Pair, origin: Origin, created: str) -> NewSegment:

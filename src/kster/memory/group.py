@@ -14,7 +14,7 @@ from kster.errors import KsterError
 from kster.memory.memory import Memory
 from kster.memory.search.entries import entry_ids
 from kster.memory.search.neighbours import Neighbours
-from kster.memory.search.retriever import Searcher
+from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.segment import Provenance, Segment
 from kster.memory.sources import Match, Similar
 from kster.memory.sources.matching import sorted_matches
@@ -78,18 +78,10 @@ class MemoryGroup:
             answer.ids = _abroad(answer.ids, place)
         return Neighbours.merge(answers, k)
 
-    def retriever(
-        self,
-        texts: Sequence[str],
-        device: torch.device,
-        *,
-        similarity: bool,
-        words: Sequence[Sequence[str]] | None = None,
-    ) -> Searcher:
+    def retriever(self, batch: Batch) -> Searcher:
         """As `Memory.retriever`, by the settings of the first memory."""
         members = [(memory, place << SHIFT) for place, memory in enumerate(self.memories)]
-        kind = type(self.memories[0])
-        return kind.retriever_of_all(members, self, texts, device, similarity=similarity, words=words)
+        return type(self.memories[0]).retriever_of_all(members, self, batch)
 
     def similar(self, source: str, m: int) -> Similar:
         """As `Memory.similar`, by relative BM25, with ids of segments within the group."""

@@ -7,13 +7,21 @@ from itertools import islice
 from typing import TypeVar
 
 from kster.formats import Pair, Rejection
-from kster.memory.adding import Origin, drafts_of, flaw, known_texts, new_segment, plainly_too_long
+from kster.memory.adding import (
+    Origin,
+    drafts_of_segments,
+    flaw,
+    known_texts,
+    new_segment,
+    plainly_too_long,
+)
 from kster.memory.key_maker import KeyMaker
 from kster.memory.report import ImportReport
+from kster.memory.store.change import Change, Draft
 from kster.memory.store.description import now
 from kster.memory.store.history import set_status, supersede_older
 from kster.memory.store.staging import Staged, Staging, staging_area
-from kster.memory.store.store import Change, Draft, Store
+from kster.memory.store.store import Store
 
 CHUNK = 512  # pairs looked at together; bounds memory however long an import is
 PATIENCE = 600.0  # seconds an import waits for other writers at least
@@ -90,7 +98,7 @@ def _stage(
             if isinstance(item, Rejection):
                 report.rejected.append(item)
             elif reason := flaw(item):
-                report.rejected.append(_rejection(item, number, origin, reason))
+                report.rejected.append(_rejection(item.id, item.line, number, origin, reason))
             else:
                 usable[number] = item
         texts = [(pair.source, pair.target) for pair in usable.values()]
@@ -106,7 +114,7 @@ def _stage(
             if text in there:
                 report.duplicates += 1
             elif reason is not None:
-                report.rejected.append(_rejection(pair, number, origin, reason))
+                report.rejected.append(_rejection(pair.id, pair.line, number, origin, reason))
             else:
                 there.add(text)
                 report.drafts += pair.status == "draft"
@@ -128,18 +136,12 @@ def _add_with_keys(
     drafts: list[Draft] = []
     left = staging.count
     for part in _parts(staging.all(), at_once):
-        pairs = [
-            Pair(
-                *(one.new.source, one.new.target, one.new.unit, one.line),
-                *(one.new.context, one.new.status, one.new.author),
-            )
-            for one in part
-        ]
-        for staged, pair, outcome in zip(part, pairs, drafts_of(model, pairs, origin), strict=True):
+        for staged, outcome in zip(part, drafts_of_segments(model, [one.new for one in part]), strict=True):
             if isinstance(outcome, Draft):
                 drafts.append(outcome)
             else:
-                report.rejected.append(_rejection(pair, staged.number, origin, outcome))
+                where = staged.new.unit, staged.line, staged.number
+                report.rejected.append(_rejection(*where, origin, outcome))
         left -= len(part)
         tell_left(left)
     if not drafts and not report.approved:
@@ -178,6 +180,6 @@ def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def _rejection(pair: Pair, number: int, origin: Origin, reason: str) -> Rejection:
-    unit = pair.id or (f"pair {number}" if pair.line is None else None)
-    return Rejection(file=origin.name or "", line=pair.line, unit=unit, reason=reason)
+def _rejection(unit: str | None, line: int | None, number: int, origin: Origin, reason: str) -> Rejection:
+    unit = unit or (f"pair {number}" if line is None else None)
+    return Rejection(file=origin.name or "", line=line, unit=unit, reason=reason)

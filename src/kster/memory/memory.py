@@ -6,22 +6,20 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
-import torch
 
 from kster.errors import KsterError, MemoryStoreError
 from kster.formats import Pair, Rejection, read_moses, read_pairs
-from kster.memory.adding import Origin, add_all, approved, edit_segment, replace_unit, require_flawless
+from kster.memory.adding import Origin, approved
+from kster.memory.changeable import ChangeableMemory, load_model
 from kster.memory.importing import CHUNK, import_all
 from kster.memory.key_maker import KeyMaker
-from kster.memory.key_making import AT_ONCE, Demand, make_keys
+from kster.memory.key_making import AT_ONCE, make_keys
 from kster.memory.report import ImportReport
-from kster.memory.revisable import RevisableMemory
-from kster.memory.search.retriever import Searcher
+from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.search.settings import SearchSettings
-from kster.memory.segment import Segment
 from kster.memory.store.backup import restore
 from kster.memory.store.description import FILE, Description
 from kster.memory.store.store import Store
@@ -37,26 +35,13 @@ KEYS: tuple[Keys, ...] = get_args(Keys)
 log = logging.getLogger(__name__)
 
 
-class Memory(RevisableMemory):
+class Memory(ChangeableMemory):
     """A directory of examples made with one base model.
 
     Any number of threads may search while others write; one writes at a time, across processes, and the
     others wait (at most `lock_timeout` seconds). Keys are made before anybody has to wait for them.
     What a call has returned from survives a crash.
     """
-
-    def __init__(
-        self,
-        directory: Path,
-        description: Description,
-        model: KeyMaker | None,
-        search: SearchSettings,
-        lock_timeout: float,
-    ) -> None:
-        """Use `Memory.create` or `Memory.open`."""
-        super().__init__(directory, description, search, lock_timeout)
-        self._model = model
-        self._demand = Demand()
 
     # Opening and closing -------------------------------------------------------------------------
 
@@ -94,7 +79,7 @@ class Memory(RevisableMemory):
             what = "exists and is not empty" if directory.is_dir() else "is not a directory"
             raise KsterError(f"{directory}: {what}; a memory needs a directory of its own")
         key_maker: KeyMaker = (
-            _load(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
+            load_model(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
         )
         description = Description.of(key_maker, directory, entries_per_shard, source_lang, target_lang)
         Store.create(directory, description)
@@ -156,7 +141,7 @@ class Memory(RevisableMemory):
             KsterError: if the directory holds a memory of another model, or something that is not a memory.
         """
         key_maker: KeyMaker = (
-            _load(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
+            load_model(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
         )
         if (Path(path) / FILE).exists():
             return cls.open(path, key_maker, search=search, lock_timeout=lock_timeout)
@@ -188,136 +173,7 @@ class Memory(RevisableMemory):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def use_model(self, model: KeyMaker) -> None:
-        """Take this model for the memory's own, unless it has one: nobody needs to load it again.
-
-        Raises:
-            KsterError: if it is not the one that made the memory.
-        """
-        self.description.require(model, self.directory)
-        self._model = self._model or model
-
-    @property
-    def model(self) -> Any:
-        """The base model that made this memory, loaded on first use.
-
-        Raises:
-            KsterError: if it cannot be found or loaded, or is not the one that made the memory.
-        """
-        if self._model is None:
-            description = self.description
-            location = description.model_location(self.directory)
-            model = _load(location, description.source_lang, description.target_lang)
-            description.require(model, self.directory)
-            self._model = model
-        return self._model
-
-    # Adding and removing -------------------------------------------------------------------------
-
-    def add(
-        self,
-        source: str,
-        target: str,
-        *,
-        origin: str | None = None,
-        unit: str | None = None,
-        context: str | None = None,
-        status: str = "approved",
-        author: str | None = None,
-    ) -> Segment:
-        """Add one example; the next search finds it.
-
-        It takes the place of others with the same source and context, which stay in the history.
-
-        Args:
-            source, target: the two texts.
-            origin: where the pair comes from: a file, a tool.
-            unit: its id there.
-            context: where the source stands, if the same source means something else elsewhere.
-            status: "approved"; "draft" and "rejected" ones are kept, but teach nothing.
-            author: who adds it.
-
-        Returns:
-            The new segment, or the one that has these texts already.
-
-        Raises:
-            KsterError: if a text is empty or too long for the model.
-        """
-        pair = Pair(source, target, unit, None, context, status)
-        return self.add_many([pair], origin=origin, author=author)[0]
-
-    def add_many(
-        self, pairs: Iterable[Pair], *, origin: str | None = None, author: str | None = None
-    ) -> list[Segment]:
-        """Add several examples as one change.
-
-        They take the place of older ones with the same source and context, but not of each other.
-
-        Args:
-            pairs: the examples.
-            origin: where they come from.
-            author: who adds them.
-
-        Returns:
-            Their segments, in order.
-
-        Raises:
-            KsterError: if one of them cannot be used; then none is added.
-        """
-        wanted = list(pairs)
-        require_flawless(wanted)
-        return add_all(self._store, self.model, wanted, Origin(origin, author))
-
-    def replace(
-        self, unit: str, source: str, target: str, *, origin: str | None = None, author: str | None = None
-    ) -> Segment:
-        """Make this pair the only segment with this unit id that teaches.
-
-        Args:
-            unit: the id; segments that had it stay in the history alone.
-            source, target: the two texts.
-            origin: where the pair comes from.
-            author: who wants it.
-
-        Returns:
-            The segment.
-
-        Raises:
-            KsterError: if a text is empty or too long for the model; nothing is changed then.
-        """
-        pair = Pair(source, target, unit)
-        require_flawless([pair])
-        return replace_unit(self._store, self.model, pair, Origin(origin, author))
-
-    def edit(
-        self,
-        id: int,
-        source: str,
-        target: str,
-        *,
-        origin: str | None = None,
-        unit: str | None = None,
-        author: str | None = None,
-    ) -> Segment:
-        """Give a segment other texts. Its id changes, since its entries are new; the old one is superseded.
-
-        Args:
-            id: the segment to change.
-            source, target: the new texts.
-            origin: where they come from.
-            unit: its new unit id; by default the old one.
-            author: who wants it.
-
-        Returns:
-            The new segment, or the one that has these texts already.
-
-        Raises:
-            KsterError: if there is no such segment, or a text is empty or too long; nothing is changed then.
-        """
-        old = self.segment(id)
-        pair = Pair(source, target, unit or old.unit, None, old.context)
-        require_flawless([pair])
-        return edit_segment(self._store, self.model, id, pair, Origin(origin, author))
+    # Importing ------------------------------------------------------------------------------------
 
     def import_pairs(
         self,
@@ -454,19 +310,12 @@ class Memory(RevisableMemory):
 
     @classmethod
     def retriever_of_all(
-        cls,
-        memories: Sequence[tuple[Self, int]],
-        searcher: Searcher,
-        texts: Sequence[str],
-        device: torch.device,
-        *,
-        similarity: bool,
-        words: Sequence[Sequence[str]] | None = None,
+        cls, memories: Sequence[tuple[Self, int]], searcher: Searcher, batch: Batch
     ) -> Searcher:
         """As the readable memory's, when the segments that resemble these texts most have their keys."""
         for memory, _ in memories:
-            memory.make_wanted_keys(texts)
-        return super().retriever_of_all(memories, searcher, texts, device, similarity=similarity, words=words)
+            memory.make_wanted_keys(batch.texts)
+        return super().retriever_of_all(memories, searcher, batch)
 
     def make_wanted_keys(self, texts: Sequence[str]) -> None:
         """See that the best segments of each text's shortlist have keys; the others of it are made next."""
@@ -528,9 +377,3 @@ class Memory(RevisableMemory):
         from kster.smoothing import tune
 
         return tune(self.model, self, dev)
-
-
-def _load(name: str, source_lang: str | None = None, target_lang: str | None = None) -> Any:
-    from kster.model import BaseModel
-
-    return BaseModel.load(name, source_lang=source_lang, target_lang=target_lang)

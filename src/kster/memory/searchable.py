@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 
 from kster.memory.search.neighbours import Neighbours
-from kster.memory.search.retriever import Searcher
+from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.segment import Provenance, Segment
 from kster.memory.sources import Match, Similar
 
@@ -40,15 +39,8 @@ class SearchableMemory(Protocol):
     def search(self, queries: Tensor, k: int) -> Neighbours:
         """The k nearest entries of each of (n, d) queries."""
 
-    def retriever(
-        self,
-        texts: Sequence[str],
-        device: torch.device,
-        *,
-        similarity: bool,
-        words: Sequence[Sequence[str]] | None = None,
-    ) -> Searcher:
-        """What searches while these source texts are translated."""
+    def retriever(self, batch: Batch) -> Searcher:
+        """What searches while these sentences are translated."""
 
     def similar(self, source: str, m: int) -> Similar:
         """The m segments whose sources resemble this text best, by BM25."""

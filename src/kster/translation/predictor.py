@@ -14,7 +14,7 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.memory import SearchableMemory
 from kster.memory.search.block_index import BlockIndex
-from kster.memory.search.retriever import Retriever, RowsOf, Searcher
+from kster.memory.search.retriever import Batch, Retriever, RowsOf, Searcher
 from kster.model import BaseModel
 from kster.model.focus import source_words
 from kster.model.step import Candidates
@@ -64,7 +64,7 @@ class LookedUp:
         """texts: the sentences' sources; sources: as the model reads them."""
         similarity = smoother.settings.similarity
         words = [source_words(model, ids).words for ids in sources] if similarity else None
-        return cls(memory, memory.retriever(texts, model.device, similarity=similarity, words=words))
+        return cls(memory, memory.retriever(Batch(texts, model.device, similarity, words)))
 
     def best_match(self, source: str) -> int:
         """The percentage of the best fuzzy match; 0 for none worth the name."""

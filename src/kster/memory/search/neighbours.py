@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 ALL_WORDS = -1  # every bit
 COMPARED = 16  # queries compared with their candidates at a time on a CPU: what a processor keeps close
@@ -47,41 +46,23 @@ class Neighbours:
 
     def put(self, row: int, answer: Neighbours) -> None:
         """Replace the answer to one query."""
-        self.distances[row], self.values[row] = answer.distances[0], answer.values[0]
-        self.ids[row], self.keys[row] = answer.ids[0], answer.keys[0]
-        if self.similarity is not None and answer.similarity is not None:
-            self.similarity[row] = answer.similarity[0]
-        if self.words is not None and answer.words is not None:
-            self.words[row] = answer.words[0]
+        for name in FILLERS:
+            mine, other = getattr(self, name), getattr(answer, name)
+            if mine is not None and other is not None:
+                mine[row] = other[0]
 
     @classmethod
     def stack(cls, parts: Sequence[Neighbours]) -> Neighbours:
         """Answers to several batches of queries as one."""
-        if len(parts) == 1:
-            return parts[0]
-        return cls(
-            torch.cat([part.distances for part in parts]),
-            torch.cat([part.values for part in parts]),
-            torch.cat([part.ids for part in parts]),
-            torch.cat([part.keys for part in parts]),
-            _joined(parts, 0),
-            _joined_words(parts, 0),
-            rare=torch.cat(rare)
-            if (rare := [part.rare for part in parts if part.rare is not None])
-            else None,
-        )
+        return parts[0] if len(parts) == 1 else _joined(parts, 0)
 
     @classmethod
     def merge(cls, parts: Sequence[Neighbours], k: int) -> Neighbours:
         """The k nearest of several answers to the same queries; no entry may be in two of them."""
         if len(parts) == 1:
             return parts[0]
-        ids = torch.cat([part.ids for part in parts], 1)
-        distances = torch.cat([part.distances for part in parts], 1)
-        values = torch.cat([part.values for part in parts], 1)
-        keys = torch.cat([part.keys for part in parts], 1)
-        both = cls(distances, values, ids, keys, _joined(parts, 1), _joined_words(parts, 1))
-        return both._chosen(nearest_first(distances, ids)[:, :k])
+        both = _joined(parts, 1)
+        return both._chosen(nearest_first(both.distances, both.ids)[:, :k])
 
     def measured(self, distances: Tensor, k: int) -> Neighbours:
         """The k nearest by other distances, (n, c)."""
@@ -103,22 +84,34 @@ class Neighbours:
         )
 
 
-def _joined(parts: Sequence[Neighbours], dimension: int) -> Tensor | None:
-    """The similarities of several answers; unknown ones are 0, and None where all are unknown."""
-    if all(part.similarity is None for part in parts):
-        return None
-    known = (part.similarity for part in parts)
-    each = [torch.zeros_like(p.distances) if s is None else s for p, s in zip(parts, known, strict=True)]
-    return torch.cat(each, dimension)
+# What is said of each of (n, k) neighbours, and what where nothing was found or nobody said it.
+FILLERS = {
+    "distances": torch.inf,
+    "values": 0,
+    "ids": -1,
+    "keys": 0.0,
+    "similarity": 0.0,
+    "words": ALL_WORDS,
+    "plain": torch.inf,
+}
 
 
-def _joined_words(parts: Sequence[Neighbours], dimension: int) -> Tensor | None:
-    """The words of several answers; where they are unknown, none is missing."""
-    if all(part.words is None for part in parts):
-        return None
-    known = (part.words for part in parts)
-    each = [torch.full_like(p.ids, ALL_WORDS) if w is None else w for p, w in zip(parts, known, strict=True)]
-    return torch.cat(each, dimension)
+def _joined(parts: Sequence[Neighbours], dimension: int) -> Neighbours:
+    """Several answers one after the other: of other queries (0), or to the same queries (1)."""
+    joined = {}
+    for name, filler in FILLERS.items():
+        said = [getattr(part, name) for part in parts]
+        example = next((tensor for tensor in said if tensor is not None), None)
+        if example is not None:
+            joined[name] = torch.cat(
+                [
+                    example.new_full(part.ids.shape, filler) if tensor is None else tensor
+                    for part, tensor in zip(parts, said, strict=True)
+                ],
+                dimension,
+            )
+    rare = [part.rare for part in parts if part.rare is not None]
+    return Neighbours(**joined, rare=torch.cat(rare) if rare and dimension == 0 else next(iter(rare), None))
 
 
 def rank(
@@ -176,14 +169,7 @@ def filled_up(answer: Neighbours, k: int) -> Neighbours:
     if c >= k:
         return answer
     nothing = Neighbours.missing(n, k - c, answer.keys.shape[2], answer.keys.device)
-    return Neighbours(
-        torch.cat([answer.distances, nothing.distances], 1),
-        torch.cat([answer.values, nothing.values], 1),
-        torch.cat([answer.ids, nothing.ids], 1),
-        torch.cat([answer.keys, nothing.keys], 1),
-        None if answer.similarity is None else pad(answer.similarity, (0, k - c)),
-        None if answer.words is None else pad(answer.words, (0, k - c), value=ALL_WORDS),
-    )
+    return _joined([answer, nothing], 1)
 
 
 def nearest_first(distances: Tensor, ids: Tensor) -> Tensor:

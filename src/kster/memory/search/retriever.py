@@ -9,6 +9,7 @@ the sentence.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,6 +17,25 @@ import torch
 from torch import Tensor
 
 from kster.memory.search.neighbours import ALL_WORDS, Neighbours
+
+Sentence = tuple[str, Sequence[str]]  # its text, and its words as the model has read them
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sentences that are translated together: what a retriever is made for."""
+
+    texts: Sequence[str]  # their sources
+    device: torch.device
+    similarity: bool = True
+    """Whether neighbours shall say how much their sources resemble these; otherwise, if all entries are
+    searched, the memory itself does it."""
+    words: Sequence[Sequence[str]] | None = None
+    """Of each text, 63 at most; neighbours then say which of them are in their sources, too."""
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        return list(zip(self.texts, self.words or [()] * len(self.texts), strict=True))
 
 
 class Searcher(Protocol):

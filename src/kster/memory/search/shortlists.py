@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from kster.memory.search.retriever import Searcher, Similarities, WholeRetriever
+from kster.memory.search.retriever import Batch, Searcher, Sentence, Similarities, WholeRetriever
 from kster.memory.search.settings import SearchSettings
 from kster.memory.search.shortlist_retriever import Shortlist, search_in
 from kster.memory.sources.scoring import Collection, rare_words
@@ -32,31 +32,21 @@ class View:
         return self.sources.having_words(words, self.snapshot.spans.segment_ids[lines])
 
 
-Sentence = tuple[str, Sequence[str]]  # its text, and its words as the model has read them
-
-
 def make_retriever(
-    searcher: Searcher,
-    views: Sequence[View],
-    texts: Sequence[str],
-    device: torch.device,
-    settings: SearchSettings,
-    similarity: bool,
-    words: Sequence[Sequence[str]] | None = None,
+    searcher: Searcher, views: Sequence[View], batch: Batch, settings: SearchSettings
 ) -> Searcher:
-    """searcher: what searches all entries of all of these memories; words: see `ReadableMemory.retriever`."""
-    sentences = list(zip(texts, words or [()] * len(texts), strict=True))
+    """searcher: what searches all entries of all of these memories."""
     entries = sum(view.snapshot.live_count for view in views)
     complete = not any(view.snapshot.without_keys.any() for view in views)
-    if settings.by_shortlist(device.type, complete):
+    if settings.by_shortlist(batch.device.type, complete):
         if complete and settings.all_in_shortlist(entries):
-            lists = _all_entries(views, sentences)
+            lists = _all_entries(views, batch.sentences)
         else:
-            lists = [_shortlist(views, *sentence, settings) for sentence in sentences]
-        return search_in(lists, views[0].snapshot.entries.dimension, device)
-    if not similarity:
+            lists = [_shortlist(views, *sentence, settings) for sentence in batch.sentences]
+        return search_in(lists, views[0].snapshot.entries.dimension, batch.device)
+    if not batch.similarity:
         return searcher
-    return WholeRetriever(searcher, _similarities(views, sentences, device))
+    return WholeRetriever(searcher, _similarities(views, batch))
 
 
 def _all_entries(views: Sequence[View], sentences: Sequence[Sentence]) -> list[Shortlist]:
@@ -127,9 +117,8 @@ def entries_of(view: View, lines: Ints, relative: np.ndarray, words: Sequence[st
     sentence."""
     spans, entries = view.snapshot.spans, view.snapshot.entries
     counts = spans.counts[lines]
-    within = np.arange(counts.sum()) - np.repeat(
-        np.cumsum(counts) - counts, counts
-    )  # (e,) places in segments
+    firsts = np.cumsum(counts) - counts  # (m,) where each segment's entries begin
+    within = np.arange(counts.sum()) - np.repeat(firsts, counts)  # (e,) places in segments
     rows = np.repeat(spans.first_rows[lines], counts) + within
     ids = np.repeat(spans.first_entries[lines], counts) + within | view.base
     return Shortlist(
@@ -141,17 +130,18 @@ def entries_of(view: View, lines: Ints, relative: np.ndarray, words: Sequence[st
     )
 
 
-def _similarities(views: Sequence[View], sentences: Sequence[Sentence], device: torch.device) -> Similarities:
+def _similarities(views: Sequence[View], batch: Batch) -> Similarities:
     firsts = np.concatenate([view.snapshot.spans.first_entries | view.base for view in views])  # (m,)
-    table = np.zeros((len(sentences), len(firsts)), np.float16)
+    table = np.zeros((len(batch.texts), len(firsts)), np.float16)
     having = np.zeros(table.shape, np.int64)
-    for i, (text, words) in enumerate(sentences):
+    for i, (text, words) in enumerate(batch.sentences):
         table[i] = np.concatenate([_scores(view, text) for view in views])
         having[i] = np.concatenate(
             [view.having_words(words, np.arange(len(view.snapshot.spans))) for view in views]
         )
     rare = np.array([rare_words(own) for own in having], np.int64)
-    return Similarities(*(torch.from_numpy(array).to(device) for array in (firsts, table, having, rare)))
+    columns = (firsts, table, having, rare)
+    return Similarities(*(torch.from_numpy(column).to(batch.device) for column in columns))
 
 
 def _scores(view: View, text: str) -> np.ndarray:

@@ -19,9 +19,9 @@ from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import replacing, sync_directory
 from kster.memory.store import database as sqlite
 from kster.memory.store import description
-from kster.memory.store.checking import problems_of
 from kster.memory.store.failures import for_people
 from kster.memory.store.store import ENTRIES, Store
+from kster.memory.store.verification import problems_of
 
 KEPT = "smoother"  # a directory of a memory that is neither its entries nor derived
 ATTEMPTS = 10  # compactions that may come in between

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from kster.errors import DamagedMemory
 from kster.memory.segment import Segment, pair_hash, target_group
@@ -177,9 +178,6 @@ class Database:
         statement = f"SELECT {COLUMNS} FROM segments WHERE {where} ORDER BY id LIMIT ? OFFSET ?"
         return [Segment(*row) for row in self.execute(statement, page)]
 
-    def live_segments(self) -> Iterator[Segment]:
-        return self.all_segments("live")
-
     def all_segments(self, *states: str) -> Iterator[Segment]:
         where = " OR ".join(f"({STATES[state]})" for state in states)
         for row in self.execute(f"SELECT {COLUMNS} FROM segments WHERE {where} ORDER BY id"):
@@ -187,15 +185,9 @@ class Database:
 
     def by_ids(self, ids: Iterable[int], *, state: str = "live") -> dict[int, Segment]:
         """The segments there are among these ids. state: one of STATES."""
-        found: dict[int, Segment] = {}
         wanted = sorted(i for i in set(ids) if 0 <= i <= LARGEST)
-        for first in range(0, len(wanted), PAGE):
-            page = wanted[first : first + PAGE]
-            marks = ",".join("?" * len(page))
-            statement = f"SELECT {COLUMNS} FROM segments WHERE id IN ({marks}) AND {STATES[state]}"
-            for row in self.execute(statement, page):
-                found[row[0]] = Segment(*row)
-        return found
+        statement = f"SELECT {COLUMNS} FROM segments WHERE {STATES[state]} AND id IN "
+        return {row[0]: Segment(*row) for row in rows_among(self.connection, statement, wanted)}
 
     def by_pair(self, source: str, target: str) -> list[Segment]:
         """Those with these texts, live ones first, then those that are kept."""
@@ -268,14 +260,9 @@ class Database:
 
     def texts_without_keys(self, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Source and target of those of these segments whose keys have yet to be made."""
-        found: dict[int, tuple[str, str]] = {}
-        for first in range(0, len(ids), PAGE):
-            page = ids[first : first + PAGE]
-            marks = ",".join("?" * len(page))
-            statement = f"SELECT id, source, target FROM segments WHERE id IN ({marks}) AND removed = 0 "
-            rows = self.execute(statement + "AND first_row = ?", (*page, NO_KEYS_YET))
-            found |= {id: (source, target) for id, source, target in rows}
-        return found
+        of_those = f"removed = 0 AND first_row = {NO_KEYS_YET} AND id IN "
+        rows = rows_among(self.connection, f"SELECT id, source, target FROM segments WHERE {of_those}", ids)
+        return {id: (source, target) for id, source, target in rows}
 
     # Writing, inside the caller's transaction ----------------------------------------------------
 
@@ -351,15 +338,16 @@ def known_among(
     connection: sqlite3.Connection, table: str, condition: str, texts: Sequence[tuple[str, str]]
 ) -> set[tuple[str, str]]:
     """Those of these (source, target) pairs that a table has, found by their hashes."""
-    wanted = {pair_hash(*text): text for text in texts}
-    found: set[tuple[str, str]] = set()
-    hashes = list(wanted)
-    for first in range(0, len(hashes), PAGE):
-        page = hashes[first : first + PAGE]
-        marks = ",".join("?" * len(page))
-        statement = f"SELECT source, target FROM {table} WHERE pair_hash IN ({marks}) AND {condition}"
-        found |= set(connection.execute(statement, page).fetchall())
-    return found & set(texts)
+    hashes = list({pair_hash(*text) for text in texts})
+    statement = f"SELECT source, target FROM {table} WHERE {condition} AND pair_hash IN "
+    return set(rows_among(connection, statement, hashes)) & set(texts)
+
+
+def rows_among(connection: sqlite3.Connection, statement: str, wanted: Sequence[int]) -> Iterator[Any]:
+    """The rows of a statement that ends in IN, asked for a page of numbers at a time."""
+    for first in range(0, len(wanted), PAGE):
+        page = wanted[first : first + PAGE]
+        yield from connection.execute(f"{statement}({','.join('?' * len(page))})", page)
 
 
 # Conditions on segments that people choose among.

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kster.memory.segment import Segment
+from kster.memory.store.change import Change
 from kster.memory.store.database import BEGINNING, COLUMNS, KEPT, LARGEST, LIVE, Database
 from kster.memory.store.description import now
-from kster.memory.store.store import Change
 
 
 @dataclass(frozen=True, slots=True)

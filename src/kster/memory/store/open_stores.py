@@ -61,7 +61,7 @@ def limit() -> int:
     return min(MOST, max(FEWEST, files // SHARE // DESCRIPTORS_EACH))
 
 
-def now() -> int:
+def tick() -> int:
     """A number that grows with every call."""
     return next(_clock)
 

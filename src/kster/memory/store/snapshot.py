@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from kster.errors import MemoryStoreError
 from kster.memory.store.database import LIVE, REMOVED, State
+from kster.memory.store.entry_files import MappedEntries
 from kster.memory.store.failures import said
-from kster.memory.store.shards import MappedEntries
 from kster.memory.store.spans import NO_KEYS_YET, Spans
 from kster.memory.store.store import Store
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kster.memory.store.database import NewSegment, known_among, texts_of
 from kster.memory.store.failures import for_people
-from kster.memory.store.owned_directory import claim, sweep
+from kster.memory.store.locks import own_new_directory, sweep
 
 STAGING = "staging"
 LOCK = "lock"
@@ -87,7 +87,7 @@ def staging_area(memory: Path) -> Iterator[Staging]:
     """An area in this memory's directory, deleted at the end."""
     with for_people(memory, UNTOUCHED):
         (memory / STAGING).mkdir(exist_ok=True)
-        directory, lock = claim(memory / STAGING, "", LOCK)
+        directory, lock = own_new_directory(memory / STAGING, "", LOCK)
     try:
         staging = Staging(memory, directory)
         try:

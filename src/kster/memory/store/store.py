@@ -11,26 +11,21 @@ import logging
 import shutil
 import sqlite3
 import threading
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
 
 from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import sync_directory
-from kster.memory.segment import Segment
-from kster.memory.store.database import REMOVED, Database, NewSegment, State
+from kster.memory.store.change import Change
+from kster.memory.store.database import REMOVED, Database, State
 from kster.memory.store.description import Description
+from kster.memory.store.entry_files import Appender, EntryFiles, MappedEntries, checksum_of
 from kster.memory.store.failures import for_people, said
-from kster.memory.store.lock import WriterLock
+from kster.memory.store.locks import WriterLock, own_new_directory, sweep
 from kster.memory.store.migrations import FORMAT, require_known
-from kster.memory.store.open_stores import now, open_stores
-from kster.memory.store.owned_directory import claim, sweep
-from kster.memory.store.shards import Appender, EntryFiles, MappedEntries
+from kster.memory.store.open_stores import open_stores, tick
 from kster.memory.store.spans import Spans
 from kster.memory.store.staging import sweep_staging
 
@@ -38,9 +33,6 @@ ENTRIES = "entries"
 INDEX = "index"
 WRITER_LOCK = "writer.lock"
 UNTOUCHED = "nothing was changed"
-ENTRY_ROOM = (
-    1 << 12
-)  # ids kept for the entries of a segment whose keys are made later: no model reads more tokens
 UPGRADE_PATIENCE = 600.0  # seconds to wait for another program that is at it
 
 log = logging.getLogger(__name__)
@@ -77,7 +69,7 @@ class Store:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             sweep(place.parent, prefix, WRITER_LOCK)
-            making, lock = claim(place.parent, prefix, WRITER_LOCK)
+            making, lock = own_new_directory(place.parent, prefix, WRITER_LOCK)
             try:
                 _fill(making, description)
                 making.rename(place)
@@ -168,7 +160,7 @@ class Store:
         """With `_reading` held."""
         if self._closed:
             raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
-        self.last_used = now()
+        self.last_used = tick()
         if self._reader is not None and not self._reader.outdated:
             return self._reader
         self._close_reader()
@@ -271,79 +263,6 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draft:
-    """A segment that is not in the memory yet, with its keys."""
-
-    new: NewSegment
-    keys: npt.NDArray[np.float16]  # (n, d)
-    values: npt.NDArray[np.int32]  # (n,)
-
-
-class Change:
-    """What may be done to a memory inside `Store.writing`."""
-
-    def __init__(self, database: Database, files: EntryFiles, state: State) -> None:
-        self.database = database
-        self._files = files
-        self._state = state
-        self.generation = state.generation + 1
-        self._next_entry = state.next_entry
-        self._appender: Appender | None = None
-        self.has_changed = False
-
-    def add(self, draft: Draft) -> Segment:
-        first_row, checksum = self._append(draft.keys, draft.values)
-        first_entry, count = self._next_entry, len(draft.values)
-        self._next_entry += count
-        return self.database.insert(draft.new, first_entry, first_row, count, checksum, self.generation)
-
-    def add_texts(self, rows: Iterable[tuple[object, ...]]) -> int:
-        """Segments whose keys are made later; see `Database.insert_texts`."""
-        count = self.database.insert_texts(rows, self._next_entry, ENTRY_ROOM, self.generation)
-        self._next_entry += count * ENTRY_ROOM
-        self.has_changed |= count > 0
-        return count
-
-    def give_keys(self, id: int, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> None:
-        """To a segment that has none yet. keys: (n, d); values: (n,)."""
-        first_row, checksum = self._append(keys, values)
-        self.database.set_keys(id, first_row, len(values), checksum, self.generation)
-
-    def refuse_keys(self, id: int, reason: str) -> None:
-        """Of a segment that has none yet: the model can make none of it."""
-        self.database.set_key_problem(id, reason, self.generation)
-        self.has_changed = True
-
-    def _append(self, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> tuple[int, int]:
-        """The first row, and the checksum."""
-        if self._appender is None:
-            self._appender = Appender(self._files, self._state.row_count)
-        first_row = self._appender.count
-        self._appender.append(keys, values)
-        self.has_changed = True
-        return first_row, checksum_of(keys, values)
-
-    def remove(self, ids: Iterable[int]) -> None:
-        self.database.mark_removed(ids, self.generation)
-        self.has_changed = True
-
-    def finish(self) -> None:
-        """Make entries durable; the database's commit follows."""
-        if not self.has_changed:
-            return
-        rows = self._state.row_count
-        if self._appender is not None:
-            self._appender.sync()
-            self._appender.close()
-            rows = self._appender.count
-        self.database.set_state(State(self.generation, self._state.epoch, rows, self._next_entry))
-
-    def undo(self) -> None:
-        if self._appender is not None:
-            self._appender.undo()
-
-
 def _fill(directory: Path, description: Description) -> None:
     with closing(Database(directory, new=True)) as database, _transaction(database, "BEGIN"):
         database.migrate()
@@ -351,12 +270,6 @@ def _fill(directory: Path, description: Description) -> None:
     description.write(directory)
     sync_directory(directory / ENTRIES)
     sync_directory(directory)
-
-
-def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> int:
-    """crc32 of the bytes as they are on disk."""
-    keys, values = np.ascontiguousarray(keys, "<f2"), np.ascontiguousarray(values, "<i4")
-    return zlib.crc32(values.data, zlib.crc32(keys.data))
 
 
 def entry_files(directory: Path, description: Description, epoch: int) -> EntryFiles:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from kster.errors import KsterError
-from kster.memory.store.shards import MappedEntries
+from kster.memory.store.entry_files import MappedEntries, checksum_of
 from kster.memory.store.spans import Spans
-from kster.memory.store.store import Store, checksum_of
+from kster.memory.store.store import Store
 
 
 def problems_of(store: Store) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from contextlib import suppress
 from io import BufferedRandom
 from pathlib import Path
@@ -23,6 +24,12 @@ from kster.files import sync_directory
 KEY = np.dtype("<f2")
 VALUE = np.dtype("<i4")
 TORCH_TYPES = {KEY: torch.float16, VALUE: torch.int32}
+
+
+def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> int:
+    """crc32 of the bytes as they are on disk."""
+    keys, values = np.ascontiguousarray(keys, "<f2"), np.ascontiguousarray(values, "<i4")
+    return zlib.crc32(values.data, zlib.crc32(keys.data))
 
 
 class EntryFiles:

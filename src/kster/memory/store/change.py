@@ -1,0 +1,89 @@
+"""What may be done to a memory inside `Store.writing`: entries are appended, rows of the database changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kster.memory.segment import Segment
+from kster.memory.store.database import Database, NewSegment, State
+from kster.memory.store.entry_files import Appender, EntryFiles, checksum_of
+
+ENTRY_ROOM = 1 << 12
+"""Ids kept for the entries of a segment whose keys are made later: no model reads more tokens."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A segment that is not in the memory yet, with its keys."""
+
+    new: NewSegment
+    keys: npt.NDArray[np.float16]  # (n, d)
+    values: npt.NDArray[np.int32]  # (n,)
+
+
+class Change:
+    """Made by `Store.writing`, which also finishes or undoes it."""
+
+    def __init__(self, database: Database, files: EntryFiles, state: State) -> None:
+        self.database = database
+        self._files = files
+        self._state = state
+        self.generation = state.generation + 1
+        self._next_entry = state.next_entry
+        self._appender: Appender | None = None
+        self.has_changed = False
+
+    def add(self, draft: Draft) -> Segment:
+        first_row, checksum = self._append(draft.keys, draft.values)
+        first_entry, count = self._next_entry, len(draft.values)
+        self._next_entry += count
+        return self.database.insert(draft.new, first_entry, first_row, count, checksum, self.generation)
+
+    def add_texts(self, rows: Iterable[tuple[object, ...]]) -> int:
+        """Segments whose keys are made later; see `Database.insert_texts`."""
+        count = self.database.insert_texts(rows, self._next_entry, ENTRY_ROOM, self.generation)
+        self._next_entry += count * ENTRY_ROOM
+        self.has_changed |= count > 0
+        return count
+
+    def give_keys(self, id: int, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> None:
+        """To a segment that has none yet. keys: (n, d); values: (n,)."""
+        first_row, checksum = self._append(keys, values)
+        self.database.set_keys(id, first_row, len(values), checksum, self.generation)
+
+    def refuse_keys(self, id: int, reason: str) -> None:
+        """Of a segment that has none yet: the model can make none of it."""
+        self.database.set_key_problem(id, reason, self.generation)
+        self.has_changed = True
+
+    def _append(self, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> tuple[int, int]:
+        """The first row, and the checksum."""
+        if self._appender is None:
+            self._appender = Appender(self._files, self._state.row_count)
+        first_row = self._appender.count
+        self._appender.append(keys, values)
+        self.has_changed = True
+        return first_row, checksum_of(keys, values)
+
+    def remove(self, ids: Iterable[int]) -> None:
+        self.database.mark_removed(ids, self.generation)
+        self.has_changed = True
+
+    def finish(self) -> None:
+        """Make entries durable; the database's commit follows."""
+        if not self.has_changed:
+            return
+        rows = self._state.row_count
+        if self._appender is not None:
+            self._appender.sync()
+            self._appender.close()
+            rows = self._appender.count
+        self.database.set_state(State(self.generation, self._state.epoch, rows, self._next_entry))
+
+    def undo(self) -> None:
+        if self._appender is not None:
+            self._appender.undo()
