@@ -25,10 +25,8 @@ WAYS = ("exact", "256/1024", "256/2048", "256/4096", "256/8192", "256/16384", "6
 
 
 def settings_of(way: str) -> SearchSettings:
-    if way == "lists":
-        return SearchSettings(mode="exact")
     if way == "exact":
-        return SearchSettings(mode="exact", exact_limit=1 << 40)
+        return SearchSettings(mode="exact")
     segments, entries = map(int, way.split("/"))
     return SearchSettings(mode="shortlist", shortlist=segments, shortlist_entries=entries)
 
@@ -47,13 +45,7 @@ def systems(options: argparse.Namespace) -> Iterator[tuple[str, Translator]]:
     yield "base", Translator(model, split_sentences=False)
     for way in options.ways:
         with Memory.open(options.memory, model, search=settings_of(way)) as memory:
-            if way == "lists":
-                began = time.perf_counter()
-                memory.build_index()
-                print(f"lists built in {time.perf_counter() - began:.0f} s", flush=True)
             yield way, Translator(model, memory=memory, split_sentences=False)
-            if way in ("lists", "exact"):
-                print(f"{way}: {memory.info().bytes_in_ram / 2**20:,.0f} MiB held", flush=True)
 
 
 def main() -> None:

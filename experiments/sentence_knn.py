@@ -8,17 +8,15 @@ the nearest entry decides how much all of them weigh. With d_j = ‖q − k_j‖
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from experiments.rivals import Evidence, Rival
 from kster.memory import Memory
-from kster.memory.retriever import Searcher
-from kster.memory.shortlist_retriever import search_in
-from kster.memory.shortlists import entries_of
+from kster.memory.search.retriever import Batch, Searcher
+from kster.memory.search.shortlist_retriever import search_in
+from kster.memory.search.shortlists import entries_of
 
 LEAST = 1e-6  # of λ and 1 − λ, so that neither logarithm is infinite
 
@@ -26,21 +24,14 @@ LEAST = 1e-6  # of λ and 1 − λ, so that neither logarithm is infinite
 class SentenceMemory(Memory):
     """Searches, for each sentence, as many segments as `SearchSettings.shortlist` says."""
 
-    def retriever(
-        self,
-        texts: Sequence[str],
-        device: torch.device,
-        *,
-        similarity: bool,
-        words: Sequence[Sequence[str]] | None = None,
-    ) -> Searcher:
+    def retriever(self, batch: Batch) -> Searcher:
         view, shortlists = self.view(), []
-        for text in texts:
+        for text in batch.texts:
             matches = self.matches(text, self.search_settings.shortlist, least=0)
             ids = sorted(match.segment.id for match in matches)
             lines = np.searchsorted(view.snapshot.spans.segment_ids, ids)
             shortlists.append(entries_of(view, lines, np.zeros(len(lines), np.float32)))
-        return search_in(shortlists, self.dimension, device)
+        return search_in(shortlists, self.dimension, batch.device)
 
 
 class DistanceAwareKnn(Rival):

@@ -30,7 +30,7 @@ from experiments.systems import ADAPTIVE_KNN, ROBUST_KNN, SK_MT, System
 from torch import Tensor
 
 from kster.memory import Neighbours
-from kster.memory.retriever import RowsOf
+from kster.memory.search.retriever import RowsOf
 
 LN3 = math.log(3)
 

@@ -10,7 +10,7 @@ import torch
 
 from by_transformers import network_of
 from kster.errors import KsterError
-from kster.memory import Memory
+from kster.memory import Memory, SearchSettings
 from kster.model import BaseModel
 from kster.smoothing import Smoother, SmootherSettings
 from kster.smoothing.fitting.cache import EXTERNAL, Examples, FitCache
@@ -50,6 +50,31 @@ def test_text_from_outside_that_is_in_the_memory_is_related_to_its_copies(
     first = len(model.tokenise_target([pairs[0][1]])[0])
     assert related.tolist() == [copies] * first + [0] * (len(cache) - first)
     assert not (neighbours_without_own(cache) & cache.related).any()
+
+
+def test_a_large_memory_is_looked_up_in_shortlists_as_translations_are(
+    model: BaseModel, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = make_pairs(5, seed=7)
+    whole = cache_pairs(Lookup(model, memory, memory.entries()), pairs, neighbours=8)
+    monkeypatch.setattr("kster.smoothing.fitting.lookup.EXACT_LIMIT", 0)
+    monkeypatch.setattr("kster.smoothing.fitting.lookup.SENTENCES_AT_ONCE", 2)
+    with Memory.open(
+        memory.directory, model, search=SearchSettings(shortlist=3, shortlist_entries=40)
+    ) as own:
+        near = cache_pairs(Lookup(model, own, own.entries()), pairs, neighbours=8)
+    with Memory.open(memory.directory, model, search=SearchSettings(shortlist_entries=1_000_000)) as own:
+        same = cache_pairs(Lookup(model, own, own.entries()), pairs, neighbours=8)
+    assert torch.equal(same.ids, whole.ids)
+    first = 0
+    for (source, _), tokens in zip(
+        pairs, model.tokenise_target([target for _, target in pairs]), strict=True
+    ):
+        found = near.ids[first : (first := first + len(tokens))].long()
+        segments = set(memory.segment_ids(found[found >= 0]).tolist())
+        assert segments <= set(memory.similar(source, 3).segment_ids.tolist())
+        assert segments
+    assert first == len(near)
 
 
 def test_own_tokens_find_themselves_first(model: BaseModel, memory: Memory) -> None:

@@ -195,7 +195,6 @@ def info(directory: Directory, json: Json = False) -> None:
                 ),
                 ("keys", f"{found.entries:,} of {found.dimension} dimensions{_missing_keys(found)}"),
                 ("on disk", size(found.bytes_on_disk)),
-                ("in RAM", size(found.bytes_in_ram)),
                 ("fitted", _fit_status(found)),
                 ("created", found.created),
             ]

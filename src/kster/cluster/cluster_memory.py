@@ -225,8 +225,7 @@ class ClusterMemory(Memory):
             name: sum(getattr(info, name) for info in every)
             for name in (
                 *("segments", "drafts", "rejected", "superseded", "removed", "entries", "without_keys"),
-                "unusable",
-                *("bytes_on_disk", "bytes_in_ram"),
+                *("unusable", "bytes_on_disk"),
             )
         }
         return replace(first, directory=str(self.directory), **sums)

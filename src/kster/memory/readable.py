@@ -237,7 +237,6 @@ class ReadableMemory(SearchedMemory):
             without_keys=without_keys,
             unusable=unusable,
             bytes_on_disk=bytes_under(self.directory),
-            bytes_in_ram=self._reader.bytes_in_ram,
             model=description.model,
             fingerprint=description.fingerprint,
             dimension=description.dimension,

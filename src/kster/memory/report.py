@@ -66,7 +66,6 @@ class MemoryInfo:
     without_keys: int  # segments whose keys have yet to be made
     unusable: int  # segments of which the model can make no keys
     bytes_on_disk: int
-    bytes_in_ram: int  # what searches of all entries hold; memory-mapped files aside
     model: str
     fingerprint: str
     dimension: int

@@ -65,12 +65,6 @@ class BlockIndex:
         newer._take(snapshot, first_row=known)
         return newer
 
-    @property
-    def bytes_in_ram(self) -> int:
-        """On whichever device."""
-        tensors = (self._keys, self._values, self._ids, self._norms)
-        return self._rows.nbytes + sum(tensor.nbytes for tensor in tensors)
-
     def search(self, queries: Tensor, k: int) -> Neighbours:
         """queries: (n, d), any floating type."""
         n, d = queries.shape

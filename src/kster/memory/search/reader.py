@@ -48,13 +48,6 @@ class Reader:
             return None
         return current.indexes.get(device) or self._build(device)
 
-    @property
-    def bytes_in_ram(self) -> int:
-        """What searches of all entries hold, on whichever device; mapped files aside."""
-        current = self._current()
-        held = sum(index.bytes_in_ram for index in current.indexes.values())
-        return current.snapshot.bytes_in_ram + held
-
     def close(self) -> None:
         """Let go of everything that is held in memory."""
         with self._lock:

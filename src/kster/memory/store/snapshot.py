@@ -34,11 +34,6 @@ class Snapshot:
         return self.entries.count
 
     @property
-    def bytes_in_ram(self) -> int:
-        masks = self.live.nbytes + self.live_segments.nbytes + self.removed_segments.nbytes
-        return masks + sum(column.nbytes for column in self.spans.columns)
-
-    @property
     def without_keys(self) -> npt.NDArray[np.bool_]:
         """(s,) whether a line's segment is live and its keys have yet to be made."""
         return (self.spans.first_rows == NO_KEYS_YET) & self.live_segments
