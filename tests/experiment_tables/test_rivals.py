@@ -30,7 +30,7 @@ from experiments.systems import ADAPTIVE_KNN, ROBUST_KNN, SK_MT, System
 from torch import Tensor
 
 from kster.memory import Neighbours
-from kster.memory.search.retriever import RowsOf
+from kster.memory.search.retriever import Batch, RowsOf
 
 LN3 = math.log(3)
 
@@ -216,7 +216,7 @@ def test_sk_mt_searches_the_sentences_that_need_the_fewest_words_changed(
     spec = MemorySpec("koran", (Slice("koran", "train", 30),))
     memory = pipeline.memory(spec, sentences=2)
     texts = [source for source, _ in pipeline.corpora.pairs(Slice("koran", "test", 3))]
-    retriever = memory.retriever(texts, torch.device("cpu"), similarity=False)
+    retriever = memory.retriever(Batch(texts, torch.device("cpu"), similarity=False))
     (forced, *_) = pipeline.base.force_decode(pipeline.corpora.pairs(Slice("koran", "test", 1)))
     for number, text in enumerate(texts):
         rows = RowsOf(retriever, torch.full((len(forced.keys),), number))
