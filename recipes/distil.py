@@ -25,7 +25,8 @@ from kster.errors import KsterError
 from kster.files import new_directory, replacing
 from kster.model import BaseModel
 from kster.training.prepared import MANIFEST, SIDES, PreparedData, Side
-from kster.training.settings import TrainSettings, load_settings
+from kster.training.recipe import load_settings
+from kster.training.settings import TrainSettings
 from kster.translation import Translator
 
 

@@ -26,7 +26,7 @@ from experiments.stages import Clock, OutOfTime, locked, read_json
 
 from kster import BaseModel, Memory
 from kster.errors import KsterError
-from kster.training.settings import read_yaml
+from kster.training.recipe import read_yaml
 
 
 class Allowance(Clock):

@@ -176,3 +176,16 @@ def test_weights_and_direction_do_not_ask_for_new_prepared_data(config: Any) -> 
     other = load_settings(config(), {"cleaning.max_tokens": 50})
     assert plain.preparation_hash() == same.preparation_hash() != other.preparation_hash()
     assert isinstance(plain, TrainSettings)
+
+
+def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_is_like(config: Any) -> None:
+    path = config()
+    other = path.with_name("other.yaml")
+    other.write_text(f"like: {path.name}\noutput: elsewhere\ntraining: {{steps: 7}}\n")
+    ours, theirs = load_settings(other), load_settings(path)
+    assert (ours.output, ours.training.steps) == ("elsewhere", 7)
+    assert ours.training.batch_tokens == theirs.training.batch_tokens
+    assert ours.corpora == theirs.corpora
+    other.write_text("like: missing.yaml\n")
+    with pytest.raises(KsterError, match=r"there is no configuration file .*missing\.yaml"):
+        load_settings(other)

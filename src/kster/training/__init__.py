@@ -4,7 +4,8 @@ from kster.training import train
 report = train("recipes/en-de.yaml")
 """
 
+from kster.training.recipe import load_settings
 from kster.training.run import TrainReport, train
-from kster.training.settings import TrainSettings, load_settings
+from kster.training.settings import TrainSettings
 
 __all__ = ["TrainReport", "TrainSettings", "load_settings", "train"]

@@ -15,7 +15,7 @@ import yaml
 from kster.errors import KsterError
 from kster.files import write_atomically
 from kster.formats import Pair, read_pairs
-from kster.training.settings import load_settings
+from kster.training.recipe import load_settings
 
 RECIPE = "recipe.yaml"
 FEWEST = 100  # pairs; fewer teach nothing, and leave nothing to judge by

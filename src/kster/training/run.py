@@ -30,8 +30,9 @@ from kster.training.network import Layout, Network, initialise
 from kster.training.prepare import prepare, require_files
 from kster.training.prepared import PreparedData
 from kster.training.progress import Progress
+from kster.training.recipe import load_settings
 from kster.training.scoring import kept
-from kster.training.settings import TrainSettings, expand, load_settings
+from kster.training.settings import TrainSettings, expand
 from kster.training.state import TrainingState, checkpoints, load_checkpoint
 from kster.training.vocabulary import Vocabulary
 

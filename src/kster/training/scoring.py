@@ -23,7 +23,8 @@ from kster.training.loop import fast_attention
 from kster.training.loss import token_losses
 from kster.training.network import Layout, Network
 from kster.training.prepared import PreparedData
-from kster.training.settings import TrainSettings, load_settings
+from kster.training.recipe import load_settings
+from kster.training.settings import TrainSettings
 from kster.training.vocabulary import Vocabulary
 
 

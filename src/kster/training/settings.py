@@ -1,4 +1,4 @@
-"""What a training run is told: one YAML file, read into dataclasses.
+"""What a training run is told, as dataclasses; `recipe.py` reads them from a YAML file.
 
 `recipes/example.yaml` documents every key. Paths of corpora are relative to `data`, all other paths to
 the current directory; `${NAME}` stands for an environment variable.
@@ -11,17 +11,12 @@ import json
 import math
 import os
 import re
-from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from yaml.constructor import ConstructorError
-
 from kster.errors import SettingsError
-from kster.training.validation import require_sense
-from kster.typed_settings import FRACTION, POSITIVE, Range, read_dataclass
+from kster.typed_settings import FRACTION, POSITIVE, Range
 
 PRESETS: dict[str, dict[str, int]] = {
     "transformer-base": {"encoder_layers": 6, "decoder_layers": 6},  # the paper's base model
@@ -273,61 +268,3 @@ def expand(text: str, key: str) -> Path:
                 f"set it or pass another value with --set {key}=…"
             )
     return Path(os.path.expandvars(text)).expanduser()
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once: PyYAML would let the last one win without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
-    except FileNotFoundError:
-        raise SettingsError(f"there is no configuration file {path}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-
-
-def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> TrainSettings:
-    """Read and check a configuration file.
-
-    `overrides` maps dotted keys ("training.steps", "corpora.0.weight") to values and wins over the file.
-    """
-    path = Path(path)
-    content = read_yaml(path)
-    if not isinstance(content, dict):
-        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
-    for key, value in (overrides or {}).items():
-        _override(content, key, value)
-    settings = read_dataclass(TrainSettings, content, file=str(path))
-    require_sense(settings, str(path))
-    return settings
-
-
-def _override(content: dict[str, Any], key: str, value: Any) -> None:
-    node: Any = content
-    *parents, last = key.split(".")
-    try:
-        for part in parents:
-            if isinstance(node, list):
-                node = node[int(part)]
-            else:
-                if node.get(part) is None:
-                    node[part] = {}
-                node = node[part]
-        if isinstance(node, list):
-            node[int(last)] = value
-        else:
-            node[last] = value
-    except (ValueError, IndexError, AttributeError, TypeError):
-        raise SettingsError(f"--set {key}: there is no such place in the configuration") from None

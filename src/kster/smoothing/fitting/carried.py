@@ -30,7 +30,8 @@ from kster.smoothing.fitting.default_fit import (
 from kster.smoothing.fitting.settings import FitSettings
 from kster.training.cleaning import Cleaner, CleaningReport
 from kster.training.corpus import read_lines, read_parallel
-from kster.training.settings import DomainSettings, TrainSettings, load_settings
+from kster.training.recipe import load_settings
+from kster.training.settings import DomainSettings, TrainSettings
 
 _QUERIES = 400  # pairs of a domain that are looked up in its memories; a quarter of a small one
 _DEV_QUERIES = 100
