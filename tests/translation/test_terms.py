@@ -144,6 +144,17 @@ def test_a_longer_form_counts_once() -> None:
     twice = _requirement([[5]], [[5, 6]], count=2)
     assert _read(twice, [5, 6]) == 1
     assert _read(twice, [5, 6, 1, 5]) == 0
+    assert _read(_requirement([[5]], [[5, 6, 7]], count=2), [5, 6, 7]) == 1
+
+
+def test_a_form_that_is_left_while_it_grows_is_none() -> None:
+    """ "auf" has been met, "aufzu" is no word: the search must go on to "aufzupumpen"."""
+    divided = _requirement([[8], [5]], [[5, 6, 7]])
+    progress = start([divided])
+    for token, grown in ((8, False), (5, False), (6, True), (7, False)):
+        progress = continuations([divided], progress, first=False)[token]
+        assert progress.grown == grown
+    assert not progress.unmet
 
 
 def test_the_parts_of_a_form_may_stand_apart_but_in_their_order() -> None:

@@ -80,6 +80,8 @@ class Progress(NamedTuple):
     """Where in a form it is, if in one."""
     ended: Place | None = None
     """The end of a form that was reached by the last token: there the word must end, too."""
+    grown: bool = False
+    """Whether it is in a longer form than one that it has met: left there, it would have neither."""
     begun: bool = False
     """Whether the last token was the first one of a form."""
     inner: float = 0.0
@@ -126,23 +128,23 @@ def continuations(
 def _after(requirements: Sequence[Requirement], progress: Progress, nodes: list[Place]) -> Progress:
     left = list(progress.left)
     within: list[Place] = []
-    ended = None
+    ended, grown = None, False
+    met = list(progress.within) if progress.grown else []
+    if progress.ended is not None:
+        met = [*progress.within, progress.ended]
     for i, node in dict.fromkeys(nodes):
         trie = requirements[i].trie
+        grows = any(own == i and node in trie.children[at].values() for own, at in met)
         end = trie.ends.get(node)
         if end is None:
             within.append((i, node))
+            grown |= grows
             continue
         ended = (i, node)
         count = left[i][0]
-        if count and not _grows(trie, progress.ended, i, node):
+        if count and not grows:
             left[i] = (count - 1, ROOT) if end == MET else (count, end)
-    return Progress(tuple(left), tuple(within), ended, unmet=sum(count for count, _ in left))
-
-
-def _grows(trie: Trie, ended: Place | None, requirement: int, node: int) -> bool:
-    """Whether a form only grows longer that had been met before."""
-    return ended is not None and ended[0] == requirement and node in trie.children[ended[1]].values()
+    return Progress(tuple(left), tuple(within), ended, grown, unmet=sum(count for count, _ in left))
 
 
 def written_terms(requirements: Sequence[Requirement], tokens: Sequence[int]) -> list[Term | None]:

@@ -15,9 +15,11 @@ sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import islice
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 import torch
@@ -31,7 +33,6 @@ LEAST_BEAM = 4  # narrower, there is no room for hypotheses with a term beside t
 COST_OF_BEGINNING = 1.5  # −log p of a form's first token at a good place, and …
 COST_OF_THE_REST = 1.0  # … of its other tokens, until one hypothesis has paid for them
 UNMET = 1.0e4  # taken from the score of what ends without a term, because it has become too long
-MORE_CANDIDATES = 4  # than the search asks for: some may not follow
 
 
 class _Way(NamedTuple):
@@ -42,39 +43,74 @@ class _Way(NamedTuple):
     token: int
     progress: Progress
     promise: float  # its score less what the terms that it misses will cost
+    before: float = 0.0  # what it promised before the form that it is in went on
+
+
+_BY_PROMISE = attrgetter("promise")
+_BEFORE = attrgetter("before")
+_BY_SCORE = attrgetter("score")
+
+
+class _Form(NamedTuple):
+    """A token that a form begins or goes on with."""
+
+    after: Progress  # but for `inner`
+    due: float  # what the terms that are missing then will cost, less …
+    rests: list[float]  # … what has been paid of each of these already
+
+
+class _Ahead(NamedTuple):
+    """What may follow a hypothesis."""
+
+    forms: dict[int, _Form]
+    outside: Progress  # after any other token
+    due: float
 
 
 class _Sentence:
-    """The progress of a sentence's beams."""
+    """The progress of a sentence's beams.
+
+    What may follow a progress, and what it still has to pay, is worked out once: few differ.
+    """
 
     def __init__(self, requirements: Sequence[Requirement], beam: int) -> None:
         self.requirements = requirements
-        self.progress = [start(requirements)] * beam
-        self.continuations: list[dict[int, Progress]] = []
+        self.beginning = start(requirements)
+        self.progress = [self.beginning] * beam
+        self.ahead: list[_Ahead] = []
         self.opened: dict[tuple[int, int], Progress] = {}
-        self.rest: list[float | None] = [None] * len(
-            requirements
-        )  # what forms have cost after their beginning
+        self._rest = [COST_OF_THE_REST] * len(requirements)  # what forms cost after their beginning
+        self._paid = [False] * len(requirements)  # whether that is what one has cost
+        self._known: dict[object, _Ahead] = {}
 
-    def due(self, progress: Progress) -> float:
-        """What the terms that a hypothesis misses will cost."""
-        within = {i for i, _ in progress.within}
-        due = 0.0
-        for i, (count, _) in enumerate(progress.left):
-            if count:
-                paid = self.rest[i]
-                rest = COST_OF_THE_REST if paid is None else paid
-                due += count * (COST_OF_BEGINNING + rest)
-                if i in within:
-                    due -= COST_OF_BEGINNING + min(rest, progress.inner)
-        return due
+    def look_ahead(self, *, first: bool) -> None:
+        """Note what may follow each beam; first: at the beginning of the sentence."""
+        self.ahead = [self._after(progress, first=first) for progress in self.progress]
+
+    def _after(self, progress: Progress, *, first: bool) -> _Ahead:
+        key = (progress.left, progress.within, progress.ended, progress.grown, first)
+        if key not in self._known:
+            found = continuations(self.requirements, progress, first=first)
+            forms = {token: _Form(after, *self._due(after)) for token, after in found.items()}
+            outside = progress.outside
+            self._known[key] = _Ahead(forms, outside, self._due(outside)[0])
+        return self._known[key]
+
+    def _due(self, progress: Progress) -> tuple[float, list[float]]:
+        """What the terms that a hypothesis misses will cost, as in `_Form`."""
+        within = {i for i, _ in progress.within if progress.left[i][0]}
+        due = sum(
+            count * (COST_OF_BEGINNING + rest)
+            for (count, _), rest in zip(progress.left, self._rest, strict=True)
+        )
+        return due - COST_OF_BEGINNING * len(within), [self._rest[i] for i in within]
 
     def learn(self, before: Progress, after: Progress) -> None:
         """A form was finished: what it has cost is what others will have to pay, if nobody pays less."""
         for i, ((had, _), (has, _)) in enumerate(zip(before.left, after.left, strict=True)):
-            paid = self.rest[i]
-            if has < had:
-                self.rest[i] = after.inner if paid is None else min(paid, after.inner)
+            if has < had and (not self._paid[i] or after.inner < self._rest[i]):
+                self._rest[i], self._paid[i] = after.inner, True
+                self._known.clear()
 
 
 class TermSearch:
@@ -105,11 +141,8 @@ class TermSearch:
             if sentence is None:
                 rows += [[]] * self._beam
                 continue
-            sentence.continuations = [
-                continuations(sentence.requirements, progress, first=step == 0)
-                for progress in sentence.progress
-            ]
-            rows += map(list, sentence.continuations)
+            sentence.look_ahead(first=step == 0)
+            rows += (list(ahead.forms) for ahead in sentence.ahead)
         width = max(map(len, rows))
         padded = [row + [self._pad] * (width - len(row)) for row in rows]
         wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)  # (s * b, w)
@@ -121,7 +154,7 @@ class TermSearch:
             _: Tensor | None = None,
             focus: Tensor | None = None,
         ) -> Candidates:
-            return predict(queries, logits, count + MORE_CANDIDATES, wanted, focus)
+            return predict(queries, logits, count, wanted, focus)
 
         return with_forms
 
@@ -133,16 +166,18 @@ class TermSearch:
             return chosen
         index = torch.tensor(own, device=beams.done.device)
         shape = (len(numbers), self._beam, -1)
+        log_probs = candidates.log_probs.masked_fill(candidates.tokens == self._pad, -inf)
+        log_probs, order = log_probs.view(shape).index_select(0, index).sort()  # (own, b, c)
         columns = (
-            candidates.tokens.view(shape).index_select(0, index).tolist(),
-            candidates.log_probs.view(shape).index_select(0, index).tolist(),
+            candidates.tokens.view(shape).index_select(0, index).gather(2, order).tolist(),
+            log_probs.tolist(),
             beams.open_scores.index_select(0, index).tolist(),
         )
         rows = []
         for i, tokens, log_probs, scores in zip(own, *columns, strict=True):
             sentence = self._sentences[numbers[i]]
-            ways = self._ways(sentence, tokens, log_probs, scores)
-            rows.append(self._allot(sentence, ways, at_limit=step + 1 >= limits[i]))
+            going, ended = self._ways(sentence, tokens, log_probs, scores)
+            rows.append(self._allot(sentence, going, ended, at_limit=step + 1 >= limits[i]))
         new = (torch.tensor(column, device=index.device) for column in zip(*rows, strict=True))
         return Chosen(*(old.index_copy(0, index, row.to(old)) for old, row in zip(chosen, new, strict=True)))
 
@@ -159,10 +194,11 @@ class TermSearch:
             sentence = self._sentences.get(number)
             if sentence is None or not sentence.opened:
                 continue
-            nothing = start(sentence.requirements)  # of beams that are not in use
+            nothing = sentence.beginning  # of beams that are not in use
             after = [sentence.opened.get(key, nothing) for key in zip(parents[i], tokens[i], strict=True)]
             for parent, progress in zip(parents[i], after, strict=True):
-                sentence.learn(sentence.progress[parent], progress)
+                if progress.ended is not None:
+                    sentence.learn(sentence.progress[parent], progress)
             sentence.progress, sentence.opened = after, {}
             if best_open[i] <= worst_found[i]:
                 finished.append(i)
@@ -171,55 +207,75 @@ class TermSearch:
 
     def _ways(
         self, sentence: _Sentence, tokens: list[list[int]], log_probs: list[list[float]], scores: list[float]
-    ) -> list[_Way]:
-        ways: list[_Way] = []
-        others: list[_Way] = []
+    ) -> tuple[list[_Way], list[_Way]]:
+        """Those that go on, and those that end with all their terms.
+
+        tokens, log_probs: of each beam, the best last; what stands there again has −∞.
+        """
+        going: list[_Way] = []
+        ended: list[_Way] = []
+        others: list[_Way] = []  # a form may become another word only if nothing else can follow
         for parent, score in enumerate(scores):
             if score <= IMPOSSIBLE / 2:  # a beam that is not in use
                 continue
-            progress, forms = sentence.progress[parent], sentence.continuations[parent]
-            outside, room = progress.outside, self._beam
-            due = sentence.due(outside)
-            best_first = sorted(zip(log_probs[parent], tokens[parent], strict=True), reverse=True)
-            for log_prob, token in best_first:
-                if log_prob == -inf or token == self._pad:
+            progress, (forms, outside, due) = sentence.progress[parent], sentence.ahead[parent]
+            first = bisect_right(log_probs[parent], -inf)
+            known = dict(zip(tokens[parent][first:], log_probs[parent][first:], strict=True))
+            for token, (after, left, rests) in forms.items():
+                log_prob = known.pop(token, None)
+                if log_prob is None:
                     continue
                 total = score + log_prob
-                after = forms.get(token)
-                if after is not None:
-                    if not after.begun:
-                        after = after._replace(inner=progress.inner - log_prob)
-                    ways.append(_Way(total, parent, token, after, total - sentence.due(after)))
-                elif progress.ended is not None and not self._ends_word(token):
-                    others.append(_Way(total, parent, token, outside, total - due))
-                elif room or token == self._eos:  # more of one beam than there are beams cannot go on
-                    room -= token != self._eos
-                    ways.append(_Way(total, parent, token, outside, total - due))
-        return ways or others  # a form may grow into another word only if nothing else can follow
+                if not after.begun:
+                    inner = progress.inner - log_prob
+                    after = Progress(*after[:4], inner=inner, unmet=after.unmet)
+                    paid = sum(min(rest, inner) for rest in rests)
+                    # Ways from one beam promise the same as long as they pay what is due, but for rounding.
+                    going.append(
+                        _Way(
+                            total,
+                            parent,
+                            token,
+                            after,
+                            round(total - left + paid, 3),
+                            round(total - left + inner, 3),
+                        )
+                    )
+                else:
+                    going.append(_Way(total, parent, token, after, total - left, total - left))
+            end = score + known.pop(self._eos, -inf)
+            if end > -inf and not outside.unmet and not progress.grown:
+                ended.append(_Way(end, parent, self._eos, outside, end))
+            room = self._beam  # more of one beam than there are beams cannot go on
+            while room and known:
+                token, log_prob = known.popitem()
+                total = score + log_prob
+                way = _Way(total, parent, token, outside, total - due)
+                if progress.grown or (progress.ended is not None and not self._ends_word(token)):
+                    others.append(way)
+                else:
+                    going.append(way)
+                    room -= 1
+        return (going, ended) if going or ended else (others, ended)
 
     def _allot(
-        self, sentence: _Sentence, ways: list[_Way], *, at_limit: bool
+        self, sentence: _Sentence, going: list[_Way], ended: list[_Way], *, at_limit: bool
     ) -> tuple[list[float], list[int], list[int]]:
         """The columns of `Chosen`: hypotheses that end, those that go on, and what fills it up."""
-        going = [way for way in ways if way.token != self._eos]
-        ended = [way for way in ways if way.token == self._eos and not way.progress.unmet]
-        ended = sorted(ended, key=lambda way: -way.score)[: self._beam]
-        opened: list[_Way] = []
-
-        def take(some: Iterable[_Way], count: int, key: Callable[[_Way], float]) -> None:
-            taken = {(way.parent, way.token) for way in opened}
-            free = (way for way in some if (way.parent, way.token) not in taken)
-            opened.extend(nlargest(count, free, key=key))
-
+        going.sort(key=_BY_SCORE, reverse=True)
+        going.sort(key=_BY_PROMISE, reverse=True)  # of those that promise the same, the likeliest first
+        ended = sorted(ended, key=_BY_SCORE, reverse=True)[: self._beam]
         fewest = min((way.progress.unmet for way in going), default=0)
-        outside = (way for way in going if way.progress.unmet == fewest and not way.progress.within)
-        take(outside, 1, lambda way: way.promise)
-        in_a_form = (way for way in going if way.progress.within)
-        take(in_a_form, 1, lambda way: way.promise + way.progress.inner)
-        take(going, self._beam - len(opened), lambda way: way.promise)
+        best = (way for way in going if way.progress.unmet == fewest and not way.progress.within)
+        opened = list(islice(best, 1))
+        in_a_form = [way for way in going if way.progress.within]
+        if in_a_form:
+            opened.append(max(in_a_form, key=_BEFORE))
+        more = (way for way in going if way not in opened)
+        opened += list(islice(more, self._beam - len(opened)))
         if at_limit:  # there is no more room: what misses something comes last
             late = [way._replace(score=way.score - UNMET * way.progress.unmet) for way in opened]
-            ended, opened = sorted([*ended, *late], key=lambda way: -way.score)[: self._beam], []
+            ended, opened = sorted([*ended, *late], key=_BY_SCORE, reverse=True)[: self._beam], []
         sentence.opened = {(way.parent, way.token): way.progress for way in opened}
         row = ended + opened
         row += [_Way(4 * IMPOSSIBLE, 0, self._eos, Progress(()), 0.0)] * (2 * self._beam - len(row))
