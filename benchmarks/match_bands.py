@@ -1,11 +1,12 @@
 """What does a memory bring by how well it matches, beside tuned kNN-MT, terms and a large language model?
 
-    python benchmarks/match_bands.py --data DIR [--domain docs_adobe] [--lines 100] [--llm URL]
+    python benchmarks/match_bands.py --data DIR [--domain docs_adobe] [--band 90] [--llm URL]
 
-Test sentences are grouped by the percentage of their best fuzzy match in a memory of the training text (for
-each of them its most similar pairs, and some at random). Systems: the base model, kNN-MT tuned on other
-sentences, KSTER with the smoother that the model carries, KSTER with terms. For each band: BLEU and chrF2;
-for each system tags and terms kept, sentences a second of CPU time, and chrF2 of news.
+Test sentences are chosen by the percentage of their best fuzzy match, the same number of each band as far as
+the text has them. The memory holds the most similar pairs of each in the training text, and some at random.
+What was done is kept in `--work`, so that a run that was stopped goes on. Systems: the base model, kNN-MT
+tuned on other sentences, KSTER with the smoother that the model carries, KSTER with terms. For each band:
+BLEU and chrF2; for each system tags and terms kept, sentences a second of CPU time, and chrF2 of news.
 
 `--llm` names a server with an OpenAI-compatible API (`http://127.0.0.1:8080/v1`, a local one will do): the
 model is asked with the sentence alone, and with its five best fuzzy matches in the prompt. Without it its
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import tempfile
 import time
 import urllib.request
@@ -56,26 +58,59 @@ def main() -> None:
     options = arguments()
     model = BaseModel.load(options.model, device="cpu")
     languages = (str(model.source_lang), str(model.target_lang))
-    print(describe(lines=options.lines, near=options.near, others=options.others, model=options.model))
+    print(describe(band=options.band, near=options.near, others=options.others, model=options.model))
     news = sample(pairs_of(options.data, NEWS, languages), options.news)
     corrections(model, options.taught)
     for domain in options.domain or SPLITS:
         test, train = SPLITS[domain]
         known = pairs_of(options.data, f"{domain}/{train}", languages, LARGEST)
         pool = pairs_of(options.data, f"{domain}/{test}", languages)
-        tested = sample(pool, options.lines)
-        others = [pair for pair in pool if pair not in tested][: options.tuned]
-        with tempfile.TemporaryDirectory() as place, Memory.create(Path(place) / "m", model) as memory:
+        directory = options.work / f"{domain}.memory"
+        choice = options.work / f"{domain}.json"
+        if not choice.exists():
+            options.work.mkdir(parents=True, exist_ok=True)
+            choice.write_text(json.dumps(chosen(known, pool, model, options)))
+        tested, others = ([pool[i] for i in own] for own in json.loads(choice.read_text()))
+        if not directory.exists():
             sources = [pair.source for pair in (*tested, *others)]
-            memory.import_pairs(near_segments(known, sources, options.near, options.others))
-            matched = [memory.matches(pair.source, SHOTS, least=1) for pair in tested]
-            best = [own[0].percentage if own else 0 for own in matched]
+            with tempfile.TemporaryDirectory(dir=options.work) as place:
+                with Memory.create(Path(place) / "m", model) as memory:
+                    memory.import_pairs(
+                        near_segments(known, sources, options.near, options.others), keys="now"
+                    )
+                    memory.tune([(pair.source, pair.target) for pair in others])
+                (Path(place) / "m").rename(directory)
+        with Memory.open(directory, model) as memory:
+            best = [best_match(memory, pair) for pair in tested]
             terms = steady_terms(memory, tested, languages)
             results = {
-                name: None if translate is None else run(translate, tested, news)
-                for name, translate in systems(options, model, memory, terms, others, domain).items()
+                name: None if translate is None else run(name, translate, tested, news, options.work / domain)
+                for name, translate in systems(options, model, memory, terms).items()
             }
             report(domain, tested, best, results, terms, news, languages, memory.segment_count())
+
+
+def chosen(
+    known: list[Pair], pool: list[Pair], model: BaseModel, options: argparse.Namespace
+) -> tuple[list[int], list[int]]:
+    """Test sentences, the same number of each band as far as there are so many, filled up with any; and some
+    to tune on."""
+    sources = [pair.source for pair in pool]
+    with tempfile.TemporaryDirectory() as place, Memory.create(Path(place) / "m", model) as memory:
+        memory.import_pairs(near_segments(known, sources, options.near, 0), keys="later")
+        best = [best_match(memory, pair) for pair in pool]
+    mixed = random.Random(0).sample(range(len(pool)), len(pool))
+    tested = {i for low, high in BANDS for i in [i for i in mixed if low <= best[i] <= high][: options.band]}
+    more = [i for i in mixed if i not in tested]
+    short = max(0, options.lines - len(tested))
+    tested |= set(more[:short])
+    others = more[short:][: options.tuned]
+    return sorted(tested), others
+
+
+def best_match(memory: Memory, pair: Pair) -> int:
+    best = memory.matches(pair.source, 1, least=1)
+    return best[0].percentage if best else 0
 
 
 def corrections(model: BaseModel, most: int) -> None:
@@ -115,20 +150,16 @@ def systems(
     model: BaseModel,
     memory: Memory,
     terms: list[Term],
-    others: list[Pair],
-    domain: str,
 ) -> dict[str, Translate | None]:
     """Each translates texts; None for one that cannot be run here."""
     translator = Translator(model, memory)
-    if others:
-        memory.tune([(pair.source, pair.target) for pair in others])
 
     def by(**choice: object) -> Translate:
         return lambda texts: [str(done) for done in translator.translate(texts, **choice)]  # type: ignore[call-overload]
 
     found: dict[str, Translate | None] = {
         "base": by(method="base"),
-        "kNN-MT, tuned": by(method="knn") if others else None,
+        "kNN-MT, tuned": by(method="knn"),
         "KSTER": by(),
         "KSTER with terms": by(terms=terms),
         "language model": None,
@@ -193,11 +224,16 @@ def steady_terms(memory: Memory, tested: list[Pair], languages: tuple[str, str])
     return found
 
 
-def run(translate: Translate, tested: list[Pair], news: list[Pair]) -> Result:
-    begin = time.process_time()
-    texts = translate([pair.source for pair in tested])
-    seconds = time.process_time() - begin
-    return Result(texts, seconds, translate([pair.source for pair in news]))
+def run(name: str, translate: Translate, tested: list[Pair], news: list[Pair], work: Path) -> Result:
+    file = work / f"{name}.json"
+    if not file.exists():
+        begin = time.process_time()
+        texts = translate([pair.source for pair in tested])
+        seconds = time.process_time() - begin
+        work.mkdir(parents=True, exist_ok=True)
+        done = {"texts": texts, "seconds": seconds, "news": translate([pair.source for pair in news])}
+        file.write_text(json.dumps(done, ensure_ascii=False), "utf-8")
+    return Result(**json.loads(file.read_text("utf-8")))
 
 
 def report(
@@ -250,11 +286,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="<corpus>/<split>.<language>.xz")
     parser.add_argument("--model", default="models/en-de")
     parser.add_argument("--domain", action="append", choices=SPLITS)
-    parser.add_argument("--lines", type=int, default=100, help="test sentences of a domain")
-    parser.add_argument("--tuned", type=int, default=40, help="other sentences that kNN-MT is tuned on")
-    parser.add_argument("--news", type=int, default=20, help="sentences of news")
-    parser.add_argument("--near", type=int, default=8, help="segments like each sentence, in the memory")
-    parser.add_argument("--others", type=int, default=300, help="segments at random, in the memory")
+    parser.add_argument("--work", type=Path, default=Path("runs/match-bands"), help="where results are kept")
+    parser.add_argument("--band", type=int, default=90, help="test sentences of a band")
+    parser.add_argument("--lines", type=int, default=300, help="test sentences of a domain, at least")
+    parser.add_argument("--tuned", type=int, default=60, help="other sentences that kNN-MT is tuned on")
+    parser.add_argument("--news", type=int, default=60, help="sentences of news")
+    parser.add_argument("--near", type=int, default=5, help="segments like each sentence, in the memory")
+    parser.add_argument("--others", type=int, default=3000, help="segments at random, in the memory")
     parser.add_argument("--taught", type=int, default=15, help="terms that are taught by corrections")
     parser.add_argument("--llm", help="address of an OpenAI-compatible API")
     parser.add_argument("--llm-model", default="default", help="its name for the model")

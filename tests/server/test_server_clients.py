@@ -304,7 +304,7 @@ def test_weblate_asks_both_apis_the_way_its_machinery_modules_do(server: Running
     glossary = keyed.post("/memories", data=name).json()["data"]["id"]
     terms = {"csv": ("terms.csv", f"en,de\r\n{NEW[0]},{NEW[1]}\r\n".encode())}
     job = keyed.post(f"/memories/{glossary}/glossary", data={"type": "unidirectional"}, files=terms).json()
-    assert server.finished(job["data"])["result"]["added"] == 1
+    assert job["data"]["progress"] == 1.0  # Weblate translates by it at once, and keeps what it gets
     assert name["name"] in [memory["name"] for memory in keyed.get("/memories").json()["data"]]
     sent = {"q": NEW[0], "source": "en", "target": "de", "glossaries": glossary, "context_vector": "1:0.5"}
     assert keyed.get("/translate", params=sent).json()["data"]["translation"] == NEW[1]

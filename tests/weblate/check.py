@@ -1,4 +1,4 @@
-"""Weblate itself asks a running KSTER server, through its LibreTranslate and ModernMT machinery.
+"""Weblate itself asks a running KSTER server, through its LibreTranslate, ModernMT and DeepL machinery.
 
 Run by `run.sh` in Weblate's environment. A project with a component and a glossary is made in an empty
 Weblate; services are installed as an administrator does it, which makes Weblate check them; then strings are
@@ -31,10 +31,11 @@ from weblate.trans.models import Component, Project, Unit  # noqa: E402
 from weblate.utils.state import STATE_TRANSLATED  # noqa: E402
 from weblate.utils.version import VERSION  # noqa: E402
 
-SERVICES = ("libretranslate", "modernmt")
-STRINGS = ["Empty the drip tray.", "Open the water tank.", "Delete %(count)d files from %(name)s?"]
+SERVICES = {"libretranslate": "", "modernmt": "/mmt", "deepl": "/v2"}  # and where each is served
+STRINGS = ["Open the water tank.", "Where is the drip tray?", "Delete %(count)d files from %(name)s?"]
 PLACEHOLDER = re.compile(r"%\(\w+\)[ds]")
 PO = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+GLOSSARY = {"water tank": "Vorratsbehälter", "drip tray": "Tropfwanne"}  # of the first two
 TAUGHT = ("The zibbel is warm.", "Der Zibbel ist schön warm.")
 
 
@@ -43,17 +44,20 @@ def main() -> None:
     print(f"Weblate {VERSION}, KSTER at {url}")
     component = make_component(Path(os.environ["WEBLATE_CHECK_DIR"]) / "repository")
     units = list(component.translation_set.get(language__code="de").unit_set.order_by("position"))
-    addresses = {"libretranslate": url, "modernmt": f"{url}/mmt"}
-    for service in SERVICES:
-        install(service, {"url": addresses[service], "key": key})
+    for service, path in SERVICES.items():
+        install(service, {"url": url + path, "key": key})
         refuse(service, {"url": f"{url}/nowhere", "key": key})
         translate_units(machine(service), units)
     known = memories(url, key)
-    install("modernmt", {"url": addresses["modernmt"], "key": key, "context_vector": f"{known[0]['id']}:0.5"})
+    settings = {"url": f"{url}/mmt", "key": key}
+    install("modernmt", {**settings, "context_vector": f"{known[0]['id']}:0.5"})
     translate_units(machine("modernmt"), units)
-    install("modernmt", {"url": addresses["modernmt"], "key": key})
+    install("modernmt", settings)
     learn(url, key, units[0])
-    use_glossary(component, units[0], url, key)
+    for number, (term, translation) in enumerate(GLOSSARY.items()):
+        add_term(component, term, translation)
+        for service in ("modernmt", "deepl"):
+            use_glossary(service, units[number], translation)
     print("all checks passed")
 
 
@@ -117,6 +121,8 @@ def translate_units(service: BatchMachineTranslation, units: list[Unit]) -> None
         placeholders = PLACEHOLDER.findall(unit.source)
         assert sorted(PLACEHOLDER.findall(suggestion["text"])) == sorted(placeholders), suggestion
         assert suggestion["service"] == service.name
+    for unit in units:
+        unit.machinery = {}  # what another service has said
     service.batch_translate(units)
     for unit in units:
         assert unit.machinery["quality"] == [service.max_score], unit.machinery
@@ -138,22 +144,24 @@ def learn(url: str, key: str, unit: Unit) -> None:
     print(f"taught: {TAUGHT[0]} → {TAUGHT[1]}")
 
 
-def use_glossary(component: Component, unit: Unit, url: str, key: str) -> None:
-    """A project's glossary is uploaded once, and again when it has changed, in the place of the old one."""
-    author = User.objects.create_user("check", "check@localhost", "of this check only")
-    names = []
-    for term, translation in (("drip tray", "Abtropfschale"), ("water tank", "Wassertank")):
-        glossary = component.project.glossaries[0]
-        language = glossary.translation_set.get(language__code="de")
-        language.add_unit(None, "", term, translation, author=author, state=STATE_TRANSLATED)
-        service = machine("modernmt")
-        ((suggestion,),) = service.translate(unit)
-        assert suggestion["text"].strip()
-        (name,) = service.get_glossaries(use_cache=False)
-        names.append(name)
-        assert [memory["name"] for memory in memories(url, key)].count(name) == 1
-        print(f"glossary: {name}; {unit.source} → {suggestion['text']}")
-    assert names[0] != names[1], "a changed glossary was not uploaded again"
+def add_term(component: Component, term: str, translation: str) -> None:
+    """To the project's glossary."""
+    author, _ = User.objects.get_or_create(username="check", email="check@localhost")
+    language = component.project.glossaries[0].translation_set.get(language__code="de")
+    language.add_unit(None, "", term, translation, author=author, state=STATE_TRANSLATED)
+
+
+def use_glossary(service: str, unit: Unit, translation: str) -> None:
+    """A project's glossary is sent when it has changed, and its terms are kept."""
+    translating = machine(service)
+    before = set(translating.get_glossaries(use_cache=False))
+    ((suggestion,),) = translating.translate(unit)
+    assert translation in suggestion["text"], suggestion
+    after = set(translating.get_glossaries(use_cache=False))
+    (name,) = after - before  # a changed glossary is sent again, …
+    languages = name.rpartition(":")[0]
+    assert [one.rpartition(":")[0] for one in after].count(languages) == 1  # … and the old one is gone
+    print(f"glossary by {service}: {name}; {unit.source} → {suggestion['text']}")
 
 
 if __name__ == "__main__":

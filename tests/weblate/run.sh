@@ -6,7 +6,7 @@
 # WEBLATE_PYTHON: the interpreter of an environment of its own, with requirements.txt installed (Weblate's
 # documentation says which system libraries that needs). PostgreSQL must be installed, too; a cluster is made
 # in a temporary directory and deleted afterwards. The server must serve English to German and have a memory,
-# as `make serve` does; it is taught one example, and one memory with a glossary stays there.
+# as `make serve` does; it is taught one example, and two memories with glossaries stay there.
 set -eu
 python=$(command -v "$1")
 shift

@@ -28,12 +28,14 @@ from kster.text.languages import match_rank
 
 router = APIRouter(prefix="/mmt", tags=["ModernMT"])
 
+WAITED = 3.0  # seconds for an import: Weblate uses a glossary at once, and waits five seconds for an answer
 DIRECTION = "unidirectional"  # from the first language to the others
 
 
 @router.post("/memories/{id}/glossary")
 def add_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    """A CSV file whose first line names languages, imported in the background, or `terms` of one entry."""
+    """A CSV file whose first line names languages, or `terms` of one entry. A file that is not
+    imported within a few seconds goes on in the background."""
     memory = _glossary(id, given, engine, principal)
     if "csv" in given.files:
         return ok(_import(engine, principal, memory, given, given.files["csv"]))
@@ -67,6 +69,7 @@ def _import(
             f"{str(error).replace(str(path), shown_name(upload))}; nothing was imported"
         ) from None
     job = engine.accept_upload(principal, memory, served.pair, path, shown_name(upload), "csv", id)
+    engine.jobs.wait(job, WAITED)
     return import_json(job)
 
 

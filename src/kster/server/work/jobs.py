@@ -153,6 +153,12 @@ class Jobs:
         row = self._database.one("SELECT * FROM jobs WHERE id = ?", (id,))
         return _job(row) if row is not None else None
 
+    def wait(self, job: Job, seconds: float) -> None:
+        """Until it has ended, or so long."""
+        until = time.monotonic() + seconds
+        while job.state not in FINISHED and time.monotonic() < until:
+            time.sleep(0.02)
+
     def of_memory(self, memory: int) -> list[Job]:
         rows = self._database.all(
             "SELECT id FROM jobs WHERE memory = ? ORDER BY created DESC, rowid DESC LIMIT 50", (memory,)
