@@ -63,6 +63,13 @@ def test_a_model_takes_a_new_vocabulary_and_keeps_what_it_knows(config: Any, fir
     BaseModel.load(str(report.model))
 
 
+def test_a_model_trained_from_prepared_data_is_trained_on_with_them(config: Any, first: Path) -> None:
+    """It brings its own vocabulary, which is the one that was learned when the data were prepared."""
+    settings = load_settings(first)
+    still = {"steps": 1, "warmup_steps": 0, "batch_tokens": 600}
+    assert train(config(prepared=settings.prepared, init=str(model_of(first)), training=still)).finished
+
+
 def test_a_transplant_without_a_model_is_refused(config: Any) -> None:
     with pytest.raises(KsterError, match=r"vocabulary\.transplant: needs `init`"):
         load_settings(config(vocabulary={"size": 400, "transplant": True}))

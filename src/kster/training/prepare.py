@@ -260,9 +260,11 @@ def _check_file(path: Path, key: str) -> None:
 
 
 def _check_same(prepared: PreparedData, settings: TrainSettings) -> None:
-    if prepared.manifest["hash"] != settings.preparation_hash():
-        made_with, wanted = prepared.manifest["settings"], settings.preparation()
-        differing = sorted(key for key in wanted if wanted[key] != made_with.get(key))
+    made_with, wanted = prepared.manifest["settings"], settings.preparation()
+    given = settings.vocabulary_directory  # that of a model trained from these data is theirs
+    if given and vocabulary_identity(given) == vocabulary_identity(prepared.directory / "tokenizer"):
+        wanted["vocabulary"] = made_with["vocabulary"]
+    if differing := sorted(key for key in wanted if wanted[key] != made_with.get(key)):
         raise KsterError(
             f"{prepared.directory} was prepared with other settings ({', '.join(differing)} differ); it was "
             f"left untouched: delete it or let `prepared` name another directory"
