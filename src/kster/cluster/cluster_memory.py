@@ -145,12 +145,18 @@ class ClusterMemory(Memory):
     # Looking -------------------------------------------------------------------------------------
 
     def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
-        found = [
+        return sorted_matches(self._matches("matches", source, n, least=least, context=context), n)
+
+    def similar_segments(self, source: str, m: int) -> list[Match]:
+        found = self._matches("similar_segments", source, m)
+        return sorted_matches(found, len(found))
+
+    def _matches(self, method: str, *arguments: Any, **named: Any) -> list[Match]:
+        return [
             replace(match, segment=_abroad(part, match.segment), memory=str(self.directory))
-            for part, own in self._each("matches", source, n, least=least, context=context)
+            for part, own in self._each(method, *arguments, **named)
             for match in own
         ]
-        return sorted_matches(found, n)
 
     def find_text(self, source: str | None = None, target: str | None = None) -> list[Segment]:
         return [

@@ -61,7 +61,7 @@ EVERYTHING = Limits(1 << 62, 1 << 62)
 
 READS = {
     *("history", "segment", "segments", "segment_count", "find_text"),
-    *("matches", "info", "size", "verify", "similar"),
+    *("matches", "similar_segments", "info", "size", "verify", "similar"),
 }
 CHANGES = {"add_many", "replace", "edit", "set_status", "remove", "remove_pair", "compact"}
 REQUESTS = """CREATE TABLE IF NOT EXISTS requests (

@@ -103,6 +103,11 @@ class MemoryGroup:
         ]
         return sorted_matches(reversed(found), n)
 
+    def similar_segments(self, source: str, m: int) -> list[Match]:
+        """As `Memory.similar_segments`, m of each memory."""
+        found = [match for memory in self.memories for match in memory.similar_segments(source, m)]
+        return sorted_matches(reversed(found), len(found))
+
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """As `Memory.provenance`; `Provenance.memory` says which memory an entry is of."""
         wanted = entry_ids(ids)

@@ -152,6 +152,19 @@ class ReadableMemory(SearchedMemory):
         found |= {segment.id: segment for segment in self.find_text(source)}
         return best_matches(source, found.values(), n, least, str(self.directory), context)
 
+    def similar_segments(self, source: str, m: int) -> list[Match]:
+        """The m segments whose sources resemble this text best by BM25, as matches.
+
+        Args:
+            source: A source text.
+            m: How many segments at most.
+
+        Returns:
+            The matches, those with the highest percentage first.
+        """
+        near = self.segments_of(self.similar(source, m).segment_ids.tolist())
+        return best_matches(source, near, m, 0, str(self.directory))
+
     def export(self, *, drafts: bool = False) -> Iterator[Pair]:
         """Every live pair, in the order added, as of the moment the first one is asked for.
 

@@ -6,7 +6,7 @@ looked up again. The numbers are those the search saw, to floating-point toleran
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import islice
@@ -43,6 +43,16 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Lesson:
+    """A segment whose word a translation has taken over as a whole."""
+
+    segment: int
+    source: str
+    target: str
+    memory: str  # the memory's directory
+
+
+@dataclass(frozen=True, slots=True)
 class TokenExplanation:
     """One output token, end of sentence included."""
 
@@ -56,6 +66,7 @@ class TokenExplanation:
     favourite_probability: float = 1.0  # of the token that the base model thought likeliest here
     nearest: float | None = None  # the nearest example's distance over the state's length; None without one
     term: str | None = None  # the source of the term it was written for, as the term base has it
+    taught: Lesson | None = None  # the example whose word it was written for (`taught_words.py`)
     confidence: float | None = None  # that its word is right, where that was asked for
 
     @property
@@ -98,11 +109,16 @@ def explain(
 
 
 def with_terms(
-    tokens: Sequence[TokenExplanation], terms: Sequence[Term | None]
+    tokens: Sequence[TokenExplanation], terms: Sequence[Term | None], lessons: Mapping[Term, Lesson]
 ) -> Iterator[TokenExplanation]:
-    """Tokens that say which term they were written for."""
+    """Tokens that say which term or which example's word they were written for."""
     for token, term in zip(tokens, terms, strict=True):
-        yield token if term is None else replace(token, term=term.source)
+        if term is None:
+            yield token
+        elif term in lessons:
+            yield replace(token, taught=lessons[term])
+        else:
+            yield replace(token, term=term.source)
 
 
 def score_forced(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 import torch
@@ -16,7 +16,7 @@ from kster.text.projection import Link
 from kster.text.voice import Voice
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, PerSentence, beam_search
-from kster.translation.choice import InOneVoice, chosen
+from kster.translation.choice import NEARLY, InOneVoice, chosen
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation, explain, with_terms
@@ -24,6 +24,7 @@ from kster.translation.links import links_of
 from kster.translation.open_memories import OpenMemory
 from kster.translation.predictor import LookedUp, SearchClock, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
+from kster.translation.taught_words import TaughtWords
 from kster.translation.term_constraints import written_terms
 from kster.translation.term_guide import Guided, TermGuide
 from kster.translation.term_search import LEAST_BEAM
@@ -39,78 +40,122 @@ def outputs_of(
     progress: Callable[[int], None],
     terms: TermGuide | None = None,
     on_search: Callable[[float], None] | None = None,
+    taught: TaughtWords | None = None,
 ) -> list[Output]:
     """Outputs in the pieces' order. progress: called with the number of pieces done; terms: to be kept.
 
     on_search: on a CPU, called with the seconds that a batch's examples were searched for.
+    taught: what words the memory's segments taught, which are kept where that is nearly as probable.
     """
     model = decoder.model
     penalty = decoding.penalty(smoother.settings.length_penalty if smoother is not None else None)
     guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
-    ids = model.tokenise_source([own.text for own in guided])
+    sources = model.tokenise_source([own.text for own in guided])
     outputs: dict[int, Output] = {}
     for group, beam in _by_beam(guided, decoding.beam):
-        order = sorted(group, key=lambda i: -len(ids[i]))
-        limits = [longest_translation(model, len(ids[i])) for i in order]
+        order = sorted(group, key=lambda i: -len(sources[i]))
+        limits = [longest_translation(model, len(sources[i])) for i in order]
         for part in batches(model, limits, beam, batch_sentences):
-            batch = order[part]
-            sources = [ids[i] for i in batch]
-            texts, own = [pieces[i] for i in batch], [guided[i] for i in batch]
-            predict: Predict = base_predictor
-            looked_up, clock = None, SearchClock()
-            if memory is not None and smoother is not None:
-                with clock.running():
-                    looked_up = LookedUp.of(memory, smoother, texts, model, sources)
-                predict = SmoothedPredictor(looked_up.searcher, smoother, clock)
-            search = _Search(decoder, predict, sources, limits[part], own, beam, decoding, penalty, terms)
-            found = search.run()
-            found = chosen(model, texts, found, memory, search.in_one_voice)
-            if on_search is not None and looked_up is not None and model.device.type == "cpu":
-                on_search(clock.seconds)
-            made = _outputs(model, texts, own, sources, found, decoding, looked_up, smoother)
-            outputs.update(zip(batch, made, strict=True))
+            own = order[part]
+            call = _Call(decoder, decoding, penalty, memory, smoother, terms or TermGuide((), model))
+            batch = _Batch(
+                call, [pieces[i] for i in own], [guided[i] for i in own], [sources[i] for i in own], beam
+            )
+            made = batch.outputs()
+            if taught is not None and memory is not None:
+                made = batch.with_taught_words(made, taught, memory)
+            outputs.update(zip(own, made, strict=True))
+            if on_search is not None and memory is not None and model.device.type == "cpu":
+                on_search(call.clock.seconds)
             progress(len(outputs))
     return [outputs[i] for i in range(len(pieces))]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Search:
-    """The beam search of a batch."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a call of `outputs_of` is about, whatever the pieces."""
 
     decoder: StepDecoder
-    predict: Predict
-    sources: list[list[int]]
-    limits: list[int]
-    guided: list[Guided]
-    beam: int
     decoding: Decoding
     length_penalty: float
-    terms: TermGuide | None
+    memory: OpenMemory | None
+    smoother: Smoother | None
+    terms: TermGuide
+    clock: SearchClock = field(default_factory=SearchClock)
 
-    def run(self) -> list[list[Hypothesis]]:
-        return beam_search(
-            self.decoder,
-            self.sources,
-            self.predict,
-            beam=self.beam,
-            length_penalty=self.length_penalty,
-            limits=self.limits,
-            n_best=self.beam,  # one of the others may have kept what the best has lost
-            terms=self.terms.search(self.guided, self.beam, self.decoding.n_best) if self.terms else None,
+
+class _Batch:
+    """Pieces that are searched for together; sources: as the model reads them."""
+
+    def __init__(
+        self, call: _Call, texts: list[str], guided: list[Guided], sources: list[list[int]], beam: int
+    ) -> None:
+        model = call.decoder.model
+        self.call, self.texts, self.guided, self.sources, self.beam = call, texts, guided, sources, beam
+        self.limits = [longest_translation(model, len(ids)) for ids in sources]
+        self.looked_up: LookedUp | None = None
+        self.predict: Predict = base_predictor
+        if call.memory is not None and call.smoother is not None:
+            with call.clock.running():
+                self.looked_up = LookedUp.of(call.memory, call.smoother, texts, model, sources)
+            self.predict = SmoothedPredictor(self.looked_up.searcher, call.smoother, call.clock)
+
+    def outputs(self) -> list[Output]:
+        call, model = self.call, self.call.decoder.model
+        found = self._search(range(len(self.texts)), self.predict)
+        found = chosen(model, self.texts, found, call.memory, self._in_one_voice)
+        return _outputs(
+            *(model, self.texts, self.guided, self.sources, found),
+            *(call.decoding, self.looked_up, call.smoother),
         )
 
-    def in_one_voice(self, sentences: list[int], voices: list[Voice]) -> list[list[Hypothesis]]:
+    def with_taught_words(self, made: list[Output], taught: TaughtWords, memory: OpenMemory) -> list[Output]:
+        """What was made, or instead what a second search finds that must bring the words it lacks."""
+        model = self.call.decoder.model
+        missing = taught.missing(memory, self.texts, [one.hypotheses[0][0] for one in made])
+        if not missing:
+            return made
+        texts = [self.texts[i] for i in missing]
+        guided = [
+            TermGuide([*(one.term for one in self.guided[i].requirements), *lessons], model)
+            .guide(self.texts[i])
+            ._replace(lessons=lessons)
+            for i, lessons in missing.items()
+        ]
+        sources = model.tokenise_source([one.text for one in guided])
+        again = _Batch(self.call, texts, guided, sources, max(self.beam, LEAST_BEAM))
+        new = dict(zip(missing, again.outputs(), strict=True))
+        return [
+            new[i] if i in new and _may_replace(self.texts[i], one, new[i]) else one
+            for i, one in enumerate(made)
+        ]
+
+    def _search(self, places: Sequence[int], predict: Predict) -> list[list[Hypothesis]]:
+        """Hypotheses of the sentences at these places, by a predictor that knows them alone."""
+        guided = [self.guided[i] for i in places]
+        return beam_search(
+            self.call.decoder,
+            [self.sources[i] for i in places],
+            predict,
+            beam=self.beam,
+            length_penalty=self.call.length_penalty,
+            limits=[self.limits[i] for i in places],
+            n_best=self.beam,  # one of the others may have kept what the best has lost
+            terms=self.call.terms.search(guided, self.beam, self.call.decoding.n_best),
+        )
+
+    def _in_one_voice(self, places: list[int], voices: list[Voice]) -> list[list[Hypothesis]]:
         """The search again, for these sentences alone, each without the words of the other voice."""
-        predict = self.predict
+        model, predict = self.call.decoder.model, self.predict
         if isinstance(predict, PerSentence):
-            predict = predict.keep(torch.tensor(sentences, device=self.decoder.model.device))
-        return replace(
-            self,
-            predict=InOneVoice.of(predict, self.decoder.model, voices),
-            sources=[self.sources[i] for i in sentences],
-            limits=[self.limits[i] for i in sentences],
-            guided=[self.guided[i] for i in sentences],
-        ).run()
+            predict = predict.keep(torch.tensor(places, device=model.device))
+        return self._search(places, InOneVoice.of(predict, model, voices))
+
+
+def _may_replace(piece: str, old: Output, new: Output) -> bool:
+    """Whether a translation with taught words is nearly as probable as one without, and as whole."""
+    (old_text, old_score), (new_text, new_score) = old.hypotheses[0], new.hypotheses[0]
+    return new_score >= old_score - NEARLY and same_marks(piece, new_text) >= same_marks(piece, old_text)
 
 
 def _by_beam(guided: Sequence[Guided], beam: int) -> Iterator[tuple[list[int], int]]:
@@ -155,7 +200,7 @@ def _outputs(
                     own_tokens, texts[i], kept[i][0][0], match
                 )
         tokens = [
-            tuple(with_terms(own, written_terms(one.requirements, target)))
+            tuple(with_terms(own, written_terms(one.requirements, target), one.lessons))
             for own, one, target in zip(explained, guided, best, strict=True)
         ]
     if decoding.align:

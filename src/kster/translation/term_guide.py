@@ -7,7 +7,7 @@ it mostly copies them, inflects them and lets articles agree, and the search mak
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -17,15 +17,20 @@ from kster.model import BaseModel
 from kster.terms import Match, Term, TermBase, TermFinder
 from kster.terms.inflection import counterpart, forms_for
 from kster.text.languages import match_rank
+from kster.translation.explanation import Lesson
 from kster.translation.term_constraints import FIRST_ROOT, Requirement, Trie
 from kster.translation.term_search import TermSearch
 
 
 class Guided(NamedTuple):
-    """text: what the model reads; requirements: the terms its translation must have."""
+    """text: what the model reads; requirements: the terms its translation must have.
+
+    lessons: which of the terms are words of examples (`taught_words.py`).
+    """
 
     text: str
     requirements: tuple[Requirement, ...]
+    lessons: Mapping[Term, Lesson] = {}
 
 
 class TermGuide:

@@ -36,6 +36,7 @@ from kster.translation.predictor import (
 )
 from kster.translation.result import Output, Translation
 from kster.translation.service import Cutting, Round, Steps, Text, run, translation_steps, without_surrogates
+from kster.translation.taught_words import TaughtWords
 from kster.translation.term_guide import NamedTerms, TermGuide
 
 log = logging.getLogger("kster.translation")
@@ -125,6 +126,7 @@ class Translator:
         if own is not None:
             require_same_model(self.model, own)
         self.decoder = StepDecoder(self.model)
+        self._taught = TaughtWords(self.model)
         self.terms = None if terms is None else TermGuide.of(terms, self.model)
         self.split_sentences, self.keep_codes = split_sentences, keep_codes
 
@@ -386,6 +388,7 @@ class Translator:
                 progress or (lambda _: None),
                 terms if terms is not None else self.terms,
                 on_search,
+                self._taught if smoother is not None and smoother.settings.similarity else None,
             )
 
     def longest_translation(self, source_tokens: int) -> int:

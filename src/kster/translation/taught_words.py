@@ -1,0 +1,148 @@
+"""Words that a few examples taught: the next sentence is to use them.
+
+A forced pass over an example says which of its words the base model would not have written, and the decoder's
+attention which words of the source they stand for. If a sentence has those words, and its translation does
+not have what they were translated with, it is searched for once more as if that were a term
+(`term_guide.py`). What is found is taken if it is nearly as probable.
+
+Neighbours alone do not do it: where the base model is sure of its own word, or of the beginning of another
+one, no mixing weight that is right elsewhere lets one example decide.
+
+Only nouns are taken over, and only where German is written or read, whose capitals tell them: what a verb or
+an adjective becomes depends on the sentence.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from threading import Lock
+
+from torch import Tensor
+
+from kster.memory import Match, SearchableMemory, Segment
+from kster.model import BaseModel
+from kster.model.focus import NO_WORD, source_words
+from kster.model.forcing import ForcedSentence, force_decode
+from kster.terms import Term, TermFinder
+from kster.terms.matching import is_kept
+from kster.text.languages import match_rank
+from kster.text.voice import WORDS
+from kster.translation.explanation import Lesson
+from kster.translation.words import words_of
+
+SIMILAR = 32  # segments that are looked at
+RARE = 5  # of them that may have the word; what more of them have, neighbours say well enough
+LEAST_LETTERS = 4
+UNEXPECTED = -4.0  # log-probability below which the base model would have written something else
+OWN = 0.7  # share of the attention a source word gets at most, from which on it belongs to a target word
+TOLD = 0.15  # attention that the words of the source must get at least …
+SURE = 0.45  # … and the share of it that those belonging to a target word must have
+REMEMBERED = 4_096  # pairs
+
+_MARKS = ".,;:!?…()[]{}\"'«»„“”‚‘’"
+_PRONOUNS = {word.casefold() for words in WORDS.values() for word in words}
+
+
+class TaughtWords:
+    """Of a model's examples; any number of threads may ask."""
+
+    def __init__(self, model: BaseModel) -> None:
+        self._model = model
+        self._known: OrderedDict[tuple[str, str], tuple[Term, ...]] = OrderedDict()
+        self._lock = Lock()
+        languages = model.source_lang or "", model.target_lang or ""
+        self._from_german, self._into_german = (bool(match_rank("de", language)) for language in languages)
+
+    def missing(
+        self, memory: SearchableMemory, sources: Sequence[str], translations: Sequence[str]
+    ) -> dict[int, dict[Term, Lesson]]:
+        """By the numbers of the sources: words that the memory taught and their translations do not have."""
+        if not (self._from_german or self._into_german):
+            return {}
+        similar = [memory.similar_segments(source, SIMILAR) for source in sources]
+        taught = self._taught_by({_pair(one) for own in similar for one in own})
+        found = {}
+        for i, (source, translation, own) in enumerate(zip(sources, translations, similar, strict=True)):
+            newest_first = sorted(own, key=lambda match: -match.segment.id)
+            lessons = {term: _lesson(one) for one in newest_first for term in taught[_pair(one)]}
+            wanted = {
+                term: lesson
+                for term, lesson in lessons.items()
+                if not is_kept(term, translation, self._model.target_lang)
+                and self._is_taught(term, source, [one.segment for one in own])
+            }
+            if wanted:
+                found[i] = wanted
+        return found
+
+    def _is_taught(self, term: Term, source: str, segments: Sequence[Segment]) -> bool:
+        """Whether a source has a word that few segments have, and all of them translate it in this way."""
+        finder = TermFinder([term], self._model.source_lang)
+        if not finder.find(source):
+            return False
+        having = [segment for segment in segments if finder.find(segment.source)]
+        return len(having) <= RARE and all(
+            is_kept(term, segment.target, self._model.target_lang) for segment in having
+        )
+
+    def _taught_by(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Term, ...]]:
+        """What each pair teaches; what was asked for lately is remembered."""
+        with self._lock:
+            known = {pair: self._known[pair] for pair in pairs if pair in self._known}
+        new = [pair for pair in pairs if pair not in known]
+        for (source, target), forced in zip(new, force_decode(self._model, new), strict=True):
+            known[source, target] = tuple(self._terms_of(source, forced))
+        with self._lock:
+            for pair in pairs:
+                self._known[pair] = known[pair]
+                self._known.move_to_end(pair)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return known
+
+    def _terms_of(self, source: str, forced: ForcedSentence) -> Iterator[Term]:
+        """The nouns of a pair that the base model did not expect, and what they translate."""
+        model = self._model
+        read = source_words(model, model.tokenise_source([source])[0]).words
+        pieces = [model.token_text(token) for token in forced.tokens.tolist()]
+        words = words_of(pieces, pieces[-1])
+        attention = [forced.focus[word.first : word.last].float().mean(0)[:NO_WORD] for word in words]
+        most = _highest(attention)  # (NO_WORD,)
+        for i, (word, own) in enumerate(zip(words, attention, strict=True)):
+            if forced.log_probs[word.first : word.last].sum() > UNEXPECTED:
+                continue
+            told = float(own.sum())
+            mine = [j for j in range(len(read)) if own[j] >= OWN * most[j] and own[j] >= TOLD * SURE]
+            if not mine or told < TOLD or float(own[mine].sum()) < SURE * told:
+                continue
+            if any(after - before != 1 for before, after in pairwise(mine)):
+                continue
+            phrase = " ".join(read[j].strip(_MARKS) for j in mine)
+            german, first = (word.text, i) if self._into_german else (phrase, mine[0])
+            if first and _is_noun(german) and word.text.isalpha() and len(phrase) >= LEAST_LETTERS:
+                yield Term(phrase, (word.text,), "noun")
+
+
+def _pair(match: Match) -> tuple[str, str]:
+    return match.segment.source, match.segment.target
+
+
+def _lesson(match: Match) -> Lesson:
+    return Lesson(match.segment.id, *_pair(match), match.memory)
+
+
+def _is_noun(german: str) -> bool:
+    """Whether a word, or the last of several, is a noun, as far as its letters tell."""
+    word = german.rpartition(" ")[2]
+    is_name = len(word) >= LEAST_LETTERS and word[0].isupper() and word.replace("-", "").isalpha()
+    return is_name and word.casefold() not in _PRONOUNS
+
+
+def _highest(attention: Sequence[Tensor]) -> Tensor:
+    """Of each source word, the most attention that any target word pays to it."""
+    highest = attention[0]
+    for own in attention[1:]:
+        highest = highest.maximum(own)
+    return highest
