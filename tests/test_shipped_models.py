@@ -15,6 +15,7 @@ from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
 from kster.text.negation import loses_negation
 from kster.text.voice import voices_in
+from kster.translation.taught_words import TaughtWords
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -173,7 +174,38 @@ def test_a_word_that_a_taught_sentence_does_not_have_is_not_taken_from_it(
 def test_a_taught_word_is_used_in_the_next_sentence(english_german: Translator, tmp_path: Path) -> None:
     rows = facts.read("taught_words_fresh.tsv")
     with taught_memory(english_german, tmp_path / "memory", rows) as memory:
-        assert share_right(english_german, rows, memory)[0] >= 0.25
+        assert share_right(english_german, rows, memory)[0] >= 0.9
+
+
+def test_a_taught_word_says_which_example_taught_it(english_german: Translator, tmp_path: Path) -> None:
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        lesson = memory.add("The farrier comes on Mondays.", "Der Hufschmied kommt montags.")
+        other = memory.add("The sprint ends on Friday.", "Die Arbeitsetappe endet am Freitag.")
+        made = english_german.translate("Have you paid the farrier?", memory=memory, explain=True)
+        assert "Hufschmied" in made.text
+        assert made.tokens is not None
+        written = "".join(token.token for token in made.tokens if token.taught is not None)
+        assert written == "▁Hufschmied"
+        taught = {token.taught.segment for token in made.tokens if token.taught is not None}
+        assert taught == {lesson.id}
+        assert {token.term for token in made.tokens} == {None}  # nobody gave an order
+        memory.remove([lesson.id])
+        assert "Hufschmied" not in english_german.translate("Have you paid the farrier?", memory=memory).text
+        assert memory.segment(other.id)
+
+
+def test_examples_that_contradict_each_other_teach_no_word(
+    english_german: Translator, tmp_path: Path
+) -> None:
+    taught = TaughtWords(english_german.model)
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        memory.add("The feed belongs to the marketing team.", "Der Datenstrom gehört dem Marketing-Team.")
+        asked = memory, ["The feed was updated at night."], ["Das Futter wurde nachts aktualisiert."]
+        assert [[term.targets for term in own] for own in taught.missing(*asked).values()] == [
+            [("Datenstrom",)]
+        ]
+        memory.add("The feed is in the barn.", "Das Futter ist in der Scheune.")
+        assert taught.missing(*asked) == {}
 
 
 def test_the_newer_of_two_translations_is_followed(english_german: Translator, tmp_path: Path) -> None:

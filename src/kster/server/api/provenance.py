@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -19,8 +20,9 @@ def words_of(
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
     differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory had to
-    say; `term` is the source of the term it was written for, if any; `confidence` is None unless it was asked
-    for. homes: for each memory's directory, how to name it to clients.
+    say; `term` is the source of the term it was written for, if any; `taught` is the example whose word was
+    taken over as a whole, if any; `confidence` is None unless it was asked for. homes: for each memory's
+    directory, how to name it to clients.
     """
     words: list[dict[str, Any]] = []
     tokens = translation.tokens or ()
@@ -38,6 +40,7 @@ def words_of(
                 "probability": _product(token.probability for token in group),
                 "base_probability": _product(token.base_probability for token in group),
                 "term": next((token.term for token in group if token.term is not None), None),
+                "taught": _lesson(group, homes),
                 "confidence": group[0].confidence,
                 "tokens": [_token(token, homes) for token in group],
                 "segments": _segments(group, homes),
@@ -90,6 +93,11 @@ def _token(token: TokenExplanation, homes: Mapping[str, dict[str, Any]]) -> dict
             for example in ranked
         ],
     }
+
+
+def _lesson(group: Sequence[TokenExplanation], homes: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+    lesson = next((token.taught for token in group if token.taught is not None), None)
+    return None if lesson is None else asdict(lesson) | {"memory": homes.get(lesson.memory)}
 
 
 def _segments(group: Sequence[TokenExplanation], homes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import { byId, element } from "./dom.js";
 import { figure, share } from "./format.js";
+import { weightOf } from "./words.js";
 
 const FAINT = 0.005; // an example that weighs less is not worth a line
 const TEACHERS = 3; // segments named first
@@ -21,9 +22,9 @@ export function hintFor(word, key) {
 
 /** chosen: of the word's pieces; choose: called with another; close: ends it; detailed: unfold the figures. */
 export function cardContent(word, chosen, choose, close, detailed) {
-  const taught = word.segments.filter((segment) => segment.share > FAINT).slice(0, TEACHERS);
+  const taught = teachers(word);
   const say = element("div", { class: "say", "aria-hidden": "true" }, element("span"));
-  say.firstChild.style.setProperty("--weight", word.mixing_weight);
+  say.firstChild.style.setProperty("--weight", weightOf(word));
   return [
     element("header", {}, element("h2", {}, word.text), closeButton(close)),
     say,
@@ -45,7 +46,14 @@ export function cardContent(word, chosen, choose, close, detailed) {
   ];
 }
 
-function verdict({ tokens, mixing_weight: weight }) {
+/** An example whose word was taken over as a whole, or those that spoke for it. */
+function teachers({ taught, segments }) {
+  if (taught) return [{ ...taught, share: 1 }];
+  return segments.filter((segment) => segment.share > FAINT).slice(0, TEACHERS);
+}
+
+function verdict({ taught, tokens, mixing_weight: weight }) {
+  if (taught) return "An example taught this word.";
   if (!tokens.some((token) => token.examples.length)) return "The base model alone decided this.";
   if (weight > 0.66) return "The memory decided this.";
   if (weight > 0.33) return "Memory and base model decided this together.";

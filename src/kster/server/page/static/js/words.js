@@ -18,15 +18,17 @@ export function showWords(place, translation) {
       },
       word.text,
     );
-    span.style.setProperty("--weight", (word.mixing_weight ?? 0).toFixed(3));
+    span.style.setProperty("--weight", (weightOf(word) ?? 0).toFixed(3));
     return span;
   });
 }
 
 const isDoubtful = (word) => word.confidence < DOUBTFUL && /[\p{L}\p{N}]/u.test(word.text);
 
-/** Words of a long text come without it. */
-const memoryShare = ({ mixing_weight: weight }) => (weight === undefined ? "" : `, memory ${percent(weight)}`);
+/** How much the memory had to say; words of a long text come without it. */
+export const weightOf = (word) => (word.taught ? 1 : word.mixing_weight);
+
+const memoryShare = (word) => (weightOf(word) === undefined ? "" : `, memory ${percent(weightOf(word))}`);
 
 /** The base model's: what the memory changed is struck out. */
 export function showBaseWords(place, translation) {
