@@ -67,10 +67,10 @@ def _with_negation(model: BaseModel, text: str, own: list[Hypothesis]) -> list[H
         return own
     written = model.detokenise([one.tokens for one in own])
     keeps = [not loses_negation(text, one, *languages) for one in written]
-    return _first(own, keeps)
+    return first_good(own, keeps)
 
 
-def _first(own: list[Hypothesis], good: Sequence[bool]) -> list[Hypothesis]:
+def first_good(own: list[Hypothesis], good: Sequence[bool]) -> list[Hypothesis]:
     """With the best of the good ones before all others, if it is nearly as good as the first."""
     best = next((i for i, is_good in enumerate(good) if is_good), 0)
     if own[best].score < own[0].score - NEARLY:
@@ -116,7 +116,7 @@ def _in_one_voice(
         and not loses_negation(text, one, *languages)
         for one in written
     ]
-    return _first([best, *others], [False, *good]) if any(good) else [best, *others]
+    return first_good([best, *others], [False, *good]) if any(good) else [best, *others]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import Smoother
 from kster.text.marks import MARK, same_marks
+from kster.text.negation import loses_negation
 from kster.text.projection import Link
 from kster.text.voice import Voice
 from kster.translation.batches import batches
@@ -24,7 +25,7 @@ from kster.translation.links import links_of
 from kster.translation.open_memories import OpenMemory
 from kster.translation.predictor import LookedUp, SearchClock, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
-from kster.translation.taught_words import TaughtWords
+from kster.translation.taught_words import TaughtWords, with_agreement
 from kster.translation.term_constraints import written_terms
 from kster.translation.term_guide import Guided, TermGuide
 from kster.translation.term_search import LEAST_BEAM
@@ -104,6 +105,7 @@ class _Batch:
         call, model = self.call, self.call.decoder.model
         found = self._search(range(len(self.texts)), self.predict)
         found = chosen(model, self.texts, found, call.memory, self._in_one_voice)
+        found = [with_agreement(model, one.lessons, own) for one, own in zip(self.guided, found, strict=True)]
         return _outputs(
             *(model, self.texts, self.guided, self.sources, found),
             *(call.decoding, self.looked_up, call.smoother),
@@ -125,10 +127,20 @@ class _Batch:
         sources = model.tokenise_source([one.text for one in guided])
         again = _Batch(self.call, texts, guided, sources, max(self.beam, LEAST_BEAM))
         new = dict(zip(missing, again.outputs(), strict=True))
-        return [
-            new[i] if i in new and _may_replace(self.texts[i], one, new[i]) else one
-            for i, one in enumerate(made)
-        ]
+        left = taught.missing(memory, texts, [one.hypotheses[0][0] for one in new.values()])
+        for at, (i, lessons) in enumerate(missing.items()):
+            brought = left.get(at, {}).keys() < lessons.keys()  # and nothing else was lost
+            if brought and self._is_as_good(i, made[i].hypotheses[0], new[i].hypotheses[0]):
+                made[i] = new[i]
+        return made
+
+    def _is_as_good(self, i: int, old: tuple[str, float], new: tuple[str, float]) -> bool:
+        """Whether a translation is nearly as probable as another, and has what that has of the source."""
+        piece, model = self.texts[i], self.call.decoder.model
+        languages = model.source_lang or "", model.target_lang or ""
+        denied = loses_negation(piece, new[0], *languages) <= loses_negation(piece, old[0], *languages)
+        marked = same_marks(piece, new[0]) >= same_marks(piece, old[0])
+        return denied and marked and new[1] >= old[1] - NEARLY
 
     def _search(self, places: Sequence[int], predict: Predict) -> list[list[Hypothesis]]:
         """Hypotheses of the sentences at these places, by a predictor that knows them alone."""
@@ -150,12 +162,6 @@ class _Batch:
         if isinstance(predict, PerSentence):
             predict = predict.keep(torch.tensor(places, device=model.device))
         return self._search(places, InOneVoice.of(predict, model, voices))
-
-
-def _may_replace(piece: str, old: Output, new: Output) -> bool:
-    """Whether a translation with taught words is nearly as probable as one without, and as whole."""
-    (old_text, old_score), (new_text, new_score) = old.hypotheses[0], new.hypotheses[0]
-    return new_score >= old_score - NEARLY and same_marks(piece, new_text) >= same_marks(piece, old_text)
 
 
 def _by_beam(guided: Sequence[Guided], beam: int) -> Iterator[tuple[list[int], int]]:

@@ -15,25 +15,30 @@ an adjective becomes depends on the sentence.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from threading import Lock
 
 from torch import Tensor
 
-from kster.memory import Match, SearchableMemory, Segment
+from kster.memory import Match, SearchableMemory
 from kster.model import BaseModel
 from kster.model.focus import NO_WORD, source_words
 from kster.model.forcing import ForcedSentence, force_decode
 from kster.terms import Term, TermFinder
+from kster.terms.agreement import agrees, genders_of
+from kster.terms.inflection import forms_for
 from kster.terms.matching import is_kept
 from kster.text.languages import match_rank
 from kster.text.voice import WORDS
+from kster.translation.beam import Hypothesis
+from kster.translation.choice import first_good
 from kster.translation.explanation import Lesson
 from kster.translation.words import words_of
 
 SIMILAR = 32  # segments that are looked at
 RARE = 5  # of them that may have the word; what more of them have, neighbours say well enough
+ALIKE = 20  # per cent: the least match of a segment that teaches another meaning of a common word
 LEAST_LETTERS = 4
 UNEXPECTED = -4.0  # log-probability below which the base model would have written something else
 OWN = 0.7  # share of the attention a source word gets at most, from which on it belongs to a target word
@@ -71,20 +76,28 @@ class TaughtWords:
                 term: lesson
                 for term, lesson in lessons.items()
                 if not is_kept(term, translation, self._model.target_lang)
-                and self._is_taught(term, source, [one.segment for one in own])
+                and self._is_taught(term, source, own)
             }
             if wanted:
                 found[i] = wanted
         return found
 
-    def _is_taught(self, term: Term, source: str, segments: Sequence[Segment]) -> bool:
-        """Whether a source has a word that few segments have, and all of them translate it in this way."""
+    def _is_taught(self, term: Term, source: str, similar: Sequence[Match]) -> bool:
+        """Whether a source has a word that few segments have, and all of them translate it in this way.
+
+        A word that the model's vocabulary has whole is a common one, which means other things in other
+        texts: then a segment must also resemble the source.
+        """
         finder = TermFinder([term], self._model.source_lang)
         if not finder.find(source):
             return False
-        having = [segment for segment in segments if finder.find(segment.source)]
-        return len(having) <= RARE and all(
-            is_kept(term, segment.target, self._model.target_lang) for segment in having
+        having = [one for one in similar if finder.find(one.segment.source)]
+        (read,) = self._model.tokenise_source([term.source])
+        is_common = len(read) <= 2  # a token, and the end of the sentence
+        return (
+            len(having) <= RARE
+            and all(is_kept(term, one.segment.target, self._model.target_lang) for one in having)
+            and (not is_common or any(one.percentage >= ALIKE for one in having))
         )
 
     def _taught_by(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Term, ...]]:
@@ -123,6 +136,23 @@ class TaughtWords:
             german, first = (word.text, i) if self._into_german else (phrase, mine[0])
             if first and _is_noun(german) and word.text.isalpha() and len(phrase) >= LEAST_LETTERS:
                 yield Term(phrase, (word.text,), "noun")
+
+
+def with_agreement(
+    model: BaseModel, lessons: Mapping[Term, Lesson], own: list[Hypothesis]
+) -> list[Hypothesis]:
+    """Hypotheses, one first whose articles fit the genders that the examples' articles show, if there is one.
+
+    It must be nearly as probable as the best.
+    """
+    if len(own) < 2 or not lessons or not match_rank("de", model.target_lang or ""):
+        return own
+    nouns = []
+    for term, lesson in lessons.items():
+        forms = [form[0] for form in forms_for(term, term.targets[0], "de")]
+        nouns.append((genders_of(forms, lesson.target), forms))
+    written = model.detokenise([one.tokens for one in own])
+    return first_good(own, [all(agrees(*noun, text) for noun in nouns) for text in written])
 
 
 def _pair(match: Match) -> tuple[str, str]:
