@@ -22,6 +22,7 @@ from threading import Lock
 from torch import Tensor
 
 from kster.memory import Match, SearchableMemory
+from kster.memory.sources.words import terms_of
 from kster.model import BaseModel
 from kster.model.focus import NO_WORD, source_words
 from kster.model.forcing import ForcedSentence, force_decode
@@ -46,6 +47,7 @@ TOLD = 0.15  # attention that the words of the source must get at least …
 SURE = 0.45  # … and the share of it that those belonging to a target word must have
 REMEMBERED = 4_096  # pairs
 
+_ENDS = ".!?:…"  # after which every word has a capital
 _MARKS = ".,;:!?…()[]{}\"'«»„“”‚‘’"
 _PRONOUNS = {word.casefold() for words in WORDS.values() for word in words}
 
@@ -67,37 +69,53 @@ class TaughtWords:
         if not (self._from_german or self._into_german):
             return {}
         similar = [memory.similar_segments(source, SIMILAR) for source in sources]
-        taught = self._taught_by({_pair(one) for own in similar for one in own})
+        telling = [self._telling(source, own) for source, own in zip(sources, similar, strict=True)]
+        taught = self._taught_by({_pair(one) for own in telling for one in own})
         found = {}
-        for i, (source, translation, own) in enumerate(zip(sources, translations, similar, strict=True)):
-            newest_first = sorted(own, key=lambda match: -match.segment.id)
+        for i, (source, translation) in enumerate(zip(sources, translations, strict=True)):
+            newest_first = sorted(telling[i], key=lambda match: -match.segment.id)
             lessons = {term: _lesson(one) for one in newest_first for term in taught[_pair(one)]}
             wanted = {
                 term: lesson
                 for term, lesson in lessons.items()
                 if not is_kept(term, translation, self._model.target_lang)
-                and self._is_taught(term, source, own)
+                and self._is_taught(term, source, similar[i])
             }
             if wanted:
                 found[i] = wanted
         return found
 
-    def _is_taught(self, term: Term, source: str, similar: Sequence[Match]) -> bool:
-        """Whether a source has a word that few segments have, and all of them translate it in this way.
+    def _telling(self, source: str, similar: Sequence[Match]) -> set[Match]:
+        """Of the segments that share a word, or two in a row, with a source and few others, the newest each.
 
-        A word that the model's vocabulary has whole is a common one, which means other things in other
-        texts: then a segment must also resemble the source.
+        A forced pass over all of them would take longer than translating.
         """
+        having: dict[str, list[Match]] = {group: [] for group in _word_groups(source)}
+        for one in sorted(similar, key=lambda match: -match.segment.id):
+            for group in having.keys() & _word_groups(one.segment.source):
+                having[group].append(one)
+        return {
+            own[0]
+            for group, own in having.items()
+            if 0 < len(own) <= RARE
+            and (" " in group or any(one.percentage >= ALIKE for one in own) or not self._is_common(group))
+        }
+
+    def _is_common(self, phrase: str) -> bool:
+        """Whether the model's vocabulary has it whole; such words mean other things in other texts."""
+        (read,) = self._model.tokenise_source([phrase])
+        return len(read) <= 2  # a token, and the end of the sentence
+
+    def _is_taught(self, term: Term, source: str, similar: Sequence[Match]) -> bool:
+        """Whether a source has a word that few segments have, and all of them translate it in this way."""
         finder = TermFinder([term], self._model.source_lang)
         if not finder.find(source):
             return False
         having = [one for one in similar if finder.find(one.segment.source)]
-        (read,) = self._model.tokenise_source([term.source])
-        is_common = len(read) <= 2  # a token, and the end of the sentence
         return (
             len(having) <= RARE
             and all(is_kept(term, one.segment.target, self._model.target_lang) for one in having)
-            and (not is_common or any(one.percentage >= ALIKE for one in having))
+            and (any(one.percentage >= ALIKE for one in having) or not self._is_common(term.source))
         )
 
     def _taught_by(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Term, ...]]:
@@ -133,8 +151,13 @@ class TaughtWords:
             if any(after - before != 1 for before, after in pairwise(mine)):
                 continue
             phrase = " ".join(read[j].strip(_MARKS) for j in mine)
-            german, first = (word.text, i) if self._into_german else (phrase, mine[0])
-            if first and _is_noun(german) and word.text.isalpha() and len(phrase) >= LEAST_LETTERS:
+            german, before = (
+                (word.text, [other.text for other in words[:i]])
+                if self._into_german
+                else (phrase, read[: mine[0]])
+            )
+            is_inner = bool(before) and before[-1][-1:] not in _ENDS
+            if is_inner and _is_noun(german) and word.text.isalpha() and len(phrase) >= LEAST_LETTERS:
                 yield Term(phrase, (word.text,), "noun")
 
 
@@ -153,6 +176,14 @@ def with_agreement(
         nouns.append((genders_of(forms, lesson.target), forms))
     written = model.detokenise([one.tokens for one in own])
     return first_good(own, [all(agrees(*noun, text) for noun in nouns) for text in written])
+
+
+def _word_groups(text: str) -> set[str]:
+    """The words of a text that may name something, and every two in a row; singular and plural are one."""
+    words = [word.removesuffix("s") for word in terms_of(text)]
+    long = [len(word) >= LEAST_LETTERS for word in words]
+    twos = {f"{words[i]} {words[i + 1]}" for i in range(len(words) - 1) if long[i] and long[i + 1]}
+    return twos.union(word for word, is_long in zip(words, long, strict=True) if is_long)
 
 
 def _pair(match: Match) -> tuple[str, str]:
