@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from browser import Open
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from running import RunningServer
 
 PO = b"""msgid ""
@@ -115,3 +115,26 @@ def test_the_history_says_what_happened_and_brings_older_versions_back(
     undo(page)
     expect(page.get_by_label("German")).to_have_value("offen")
     assert teaching(server, memory) == ["offen"]
+
+
+def test_nothing_is_changed_in_a_list_that_is_being_left(
+    open_page: Open, memory: int, server: RunningServer
+) -> None:
+    """A change made there would not be seen in what is shown next."""
+    add(server, memory, "the sea", "die See")
+    page = open_page(f"/#/memory/{memory}")
+    held: list[Route] = []
+    page.route("**/history?*", lambda route: held.append(route))
+    with page.expect_request("**/history?*"):
+        page.get_by_role("link", name="Edit the sea").click()
+    place = page.locator("button", has_text="Reject").bounding_box()
+    assert place is not None
+    page.mouse.click(place["x"] + 5, place["y"] + 5)
+    page.wait_for_timeout(200)
+    (route,) = held
+    route.continue_()
+    page.unroute("**/history?*")
+    expect(page.get_by_role("region", name="History")).to_be_visible()
+    assert teaching(server, memory) == ["die See"]
+    page.get_by_role("button", name="Reject the sea").click()
+    expect(page.get_by_role("region", name="History")).to_contain_text("Rejected: this example")

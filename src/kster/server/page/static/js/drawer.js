@@ -59,6 +59,7 @@ async function follow() {
     drawer.showModal();
   }
   const address = location.hash;
+  for (const body of drawer.querySelectorAll(".drawer-body")) body.inert = true; // it is about to go
   let content;
   try {
     content = await route.view(...route.parameters);
