@@ -11,6 +11,7 @@ import polib
 import pytest
 
 from documents.translated import capitals, texts, written
+from kster import Translator
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs, write_pairs
@@ -231,6 +232,34 @@ def test_gettext_finds_no_mistake_in_a_catalogue_that_was_filled_in(
     require_gettext_to_accept(done.replace("fuzzy", "no-wrap"), tmp_path)
     if content == TEMPLATE:
         assert len(polib.pofile(done)[0].msgstr_plural) == forms
+
+
+FORMATS = {
+    "c-format": [
+        "Loaded %d of %ld files",
+        "%1$s has %2$d dogs",
+        "%s: %5.1f%% of %-10s read",
+        "Wait %*d seconds",
+    ],
+    "python-format": ["Read %(now)li of %(all)d with %(speed)s/s", "%(a)s is the house of %(who)s"],
+    "python-brace-format": ["Open {part} of {0.name!r}", "The {{dog}} runs to {house:>10}"],
+    "qt-format": ["%1 of %L2 read", "%n dogs"],
+    "objc-format": ["Open %@ of %1$@"],
+}
+
+
+def test_gettext_finds_no_mistake_in_what_a_model_made_of_placeholders(
+    taught_marian: Path, tmp_path: Path
+) -> None:
+    """Also once somebody has looked at it and taken the flag away, without which gettext looks closer."""
+    entries = [f'#, {kind}\nmsgid "{text}"\nmsgstr ""\n' for kind, texts in FORMATS.items() for text in texts]
+    plural = '#, c-format\nmsgid "%d dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    (tmp_path / "a.po").write_text("\n".join([HEADER.rstrip() + "\n", *entries, plural]), encoding="utf-8")
+    with Translator(taught_marian, device="cpu") as translator:
+        translator.translate_file(tmp_path / "a.po", tmp_path / "b.po")
+    done = (tmp_path / "b.po").read_text(encoding="utf-8")
+    assert done.count("fuzzy") == len(entries) + 1
+    require_gettext_to_accept(done.replace("fuzzy", "no-wrap"), tmp_path)
 
 
 def test_gettext_finds_no_mistake_in_an_exported_memory(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def same_codes(one: CodedText, other: CodedText) -> bool:
     [
         ('See <a href="%s">the manual</a>.', ['<a href="%s">', "</a>"]),
         ("%(count)d of %1$s, %-5.2f and %@", ["%(count)d", "%1$s", "%-5.2f", "%@"]),
+        ("%(now)li of %(all)hs, %(big)lines", ["%(now)li", "%(all)hs", "%(big)"]),
         (
             "{name}: ${price} for {{ user }}&nbsp;and {0}",
             ["{name}", "${price}", "{{ user }}", "&nbsp;", "{0}"],
@@ -141,10 +142,18 @@ def test_codes_go_as_marks_and_come_back_spaced_as_they_were(
         ),
         ("the <b>red</b> button", "die {0}rote {1}-Taste", "die <b>rote</b> Taste"),
         ("your <b>ID</b> card", "Ihre {0}ID {1}-Karte", "Ihre <b>ID</b>-Karte"),
+        ("Delete %d files", "{0}-Dateien löschen", "%d Dateien löschen"),
+        (
+            "{{count}} of %(n)d-bit %s files",
+            "{0} von {1}-Bit {2}-Dateien",
+            "{{count}} von %(n)d-Bit %s-Dateien",
+        ),
+        ("Wait {count} days", "{0}-Tage warten", "{count} Tage warten"),
+        ("%d times", "{0}-mal", "%d-mal"),
         ("the <b>low</b>-fat milk", "die {0}fett {1}-arme Milch", "die <b>fett</b>-arme Milch"),
     ],
 )
-def test_a_word_is_not_hyphenated_with_a_tag_that_nobody_sees(
+def test_a_word_is_hyphenated_neither_with_a_tag_that_nobody_sees_nor_with_a_number(
     source: str, translation: str, done: str
 ) -> None:
     assert str(MarkedText(recognise(source)).read(translation)) == done
@@ -158,6 +167,7 @@ def test_a_word_is_not_hyphenated_with_a_tag_that_nobody_sees(
         "drücke {1} den roten {0} Knopf",
         "drücke {0}{1} den roten Knopf",
         "drücke {0} den {1} roten {2} Knopf",
+        "drücke den {0} roten {1} {0 Knopf",
     ],
 )
 def test_a_translation_with_other_marks_is_refused(broken: str) -> None:

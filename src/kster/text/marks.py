@@ -7,7 +7,7 @@ accepted only if it has every mark once, properly nested; then it gets the codes
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -52,6 +52,7 @@ class MarkedText:
         self._groups = _groups(tokens)
         self._filled = _filled(tokens)
         self._open_before = _open_before(tokens)
+        self._braces = _braces(token for token in tokens if isinstance(token, str))
         self.text = self._marked(tokens, {id(group[0]): i for i, group in enumerate(self._groups)})
 
     @property
@@ -80,8 +81,9 @@ class MarkedText:
             tokens += [*self._groups[number], text]
         if not is_nested(tokens, self._open_before) or not _filled(tokens) >= self._filled:
             return None
-        if numbers and any(recognise(text).codes for text in parts[0::2]):  # of a memory's examples, say
-            return None
+        texts = parts[0::2]
+        if numbers and (_braces(texts) != self._braces or any(recognise(text).codes for text in texts)):
+            return None  # pieces of marks; codes of a memory's examples
         return self._core.complete(self._spacing.apply(tokens))
 
     def mark(self, translation: CodedText) -> str | None:
@@ -136,6 +138,11 @@ def _groups(tokens: Sequence[Token]) -> list[list[Code]]:
             for _, same in groupby(zip(codes, kinds, strict=True), lambda item: item[1])
         ]
     return groups
+
+
+def _braces(texts: Iterable[str]) -> tuple[int, int]:
+    text = "".join(texts)
+    return text.count("{"), text.count("}")
 
 
 def _open_before(tokens: Sequence[Token]) -> list[Any]:

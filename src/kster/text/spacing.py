@@ -17,6 +17,10 @@ _WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\uff60\U00020000-\U0003ffff]"
 )
 _HYPHENATED = re.compile(r"[-‑–]\w")  # the second half of "ID-Karte"
+_NUMBER = re.compile(  # what stands for one: %d, %(n)d, %n, #, {count}, {{ n }}
+    r"\#|%n|%(?:\(\w+\)|\d+\$)?[-+\#0']*\d*(?:hh|h|ll|l|z|j|t|q|I64)?[diu]"
+    r"|\$?\{{1,2}\s*(?:n|num|number|total|\w*[cC]ount)\s*\}{1,2}"
+)
 
 Solid = str | Code  # a text, or a standalone code: something that a space can be beside
 
@@ -73,10 +77,10 @@ class Spacing:
         self._before: dict[int, Gap] = {}  # by id of a code: the gap before it …
         self._after: dict[int, Gap] = {}  # … and behind it; for a tag, both are the one it is in
         self._beside: dict[int, tuple[bool, bool]] = {}  # of a tag: white space at either side of it
-        self._hyphenated: set[int] = set()  # by id of a tag: a hyphen follows it
+        self._hyphenated: set[int] = set()  # by id of a code: a hyphen follows it
         for gap in gaps(source):
             if isinstance(gap.right, str) and _HYPHENATED.match(gap.right):
-                self._hyphenated.update(map(id, gap.tags))
+                self._hyphenated.update(map(id, [gap.left, *gap.tags]))
             if isinstance(gap.left, Code):
                 self._after[id(gap.left)] = gap
             if isinstance(gap.right, Code):
@@ -102,13 +106,18 @@ class Spacing:
     def _without_hyphens_of_marks(self, tokens: Sequence[Token]) -> list[Token]:
         """Models hyphenate a word with the mark of a tag before it: `the {0}-manual {1}`, `{0}red {1}-lid`.
 
-        The tag is not seen, so the hyphen goes, unless it joins the word to a name: `{0}ID {1}-Karte`.
+        The tag is not seen: the hyphen goes, unless it joins the word to a name: `{0}ID {1}-Karte`. So does
+        that between a number and a noun, `{0}-Dateien`: translators write one behind 0.6 % of the numbers.
         """
         done = list(tokens)
         for i, (tag, text) in enumerate(pairwise(tokens), 1):
-            if not isinstance(tag, Code) or tag.kind == "alone" or id(tag) in self._hyphenated:
+            if not isinstance(tag, Code) or id(tag) in self._hyphenated:
                 continue
             if not isinstance(text, str) or not _HYPHENATED.match(text):
+                continue
+            if tag.kind == "alone":
+                if text[1].isupper() and self._after[id(tag)].spaced and _NUMBER.fullmatch(str(tag)):
+                    done[i] = f" {text[1:]}"
                 continue
             words = next((t.split() for t in reversed(tokens[:i]) if isinstance(t, str) and t.strip()), [])
             if tag.kind == "open" or (words and words[-1].islower()):
