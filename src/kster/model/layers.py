@@ -3,11 +3,11 @@
 On a CPU a product mostly waits for its weights to be read: shorter numbers are less to read, and there are
 instructions that multiply more of them at once.
 
-bfloat16: layers in bfloat16, between layer norms float32; a key moves by less than a hundredth of its length,
-so keys of any precision serve queries of any other. The output projection, from which no key comes, is in 8
-bits. int8: all products in 8 bits, weights rounded by row, inputs by product. Translations are as good, but a
-key moves by a twentieth of its length, and differently in every batch: what a memory holds exactly is not
-recognised.
+bfloat16: products in bfloat16, all else float32; a key moves by less than a hundredth of its length, so keys
+of any precision serve queries of any other. The output projection and the last feed-forward network, from
+which no key comes, are in 8 bits. int8: all products in 8 bits, weights rounded by row, inputs by product.
+Translations are as good, but a key moves by a twentieth of its length, and differently in every batch: what a
+memory holds exactly is not recognised.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ class Dense:
 
     weight: Tensor  # (out, in)
     bias: Tensor | None  # (out,)
+    activation: Layer | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+        product = F.linear(x, self.weight, self.bias)
+        return product if self.activation is None else self.activation(product)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ class Int8:
     by_row=False scales all of them alike, which takes a quarter of the time to prepare.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, *, by_row: bool = True) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, activation: Layer | None = None, *, by_row: bool = True
+    ) -> None:
         """weight: (out, in) and bias: (out,), float32."""
         largest = weight.abs().amax(1) if by_row else torch.stack(weight.aminmax()).abs().amax()
         scales = (largest / 127).clamp_min(torch.finfo(torch.float32).tiny)  # (out,) or ()
@@ -78,21 +82,28 @@ class Int8:
             else:
                 rounded = torch.quantize_per_tensor(weight, float(scales), 0, torch.qint8)
         self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
+        ready = torch.ops.quantized
+        self.product = ready.linear_relu_dynamic if activation is F.relu else ready.linear_dynamic
+        self.activation = None if activation is F.relu else activation
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.ops.quantized.linear_dynamic(x, self.packed)
+        product = self.product(x, self.packed)
+        return product if self.activation is None else self.activation(product)
 
 
 class Bfloat16:
-    """In bfloat16, sums in float32."""
+    """In bfloat16, sums in float32; from any type to bfloat16."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: Layer | None = None) -> None:
         """weight: (out, in) and bias: (out,), any floating type."""
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.bfloat16())
         self.bias = None if bias is None else bias.bfloat16()
+        self.activation = None if activation is F.relu else activation
+        self.fused = "relu" if activation is F.relu else "none"  # with the product: a pass less
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise(x.bfloat16(), self.weight, self.bias, "none", [], "")
+        product = torch.ops.mkldnn._linear_pointwise(x.bfloat16(), self.weight, self.bias, self.fused, [], "")
+        return product if self.activation is None else self.activation(product)
 
 
 def choose_precision(wanted: str, device: torch.device, dimension: int) -> Precision:
@@ -126,18 +137,24 @@ def has_instructions_for(precision: str) -> bool:
     return bool(torch.cpu._is_vnni_supported()) and "x86" in torch.backends.quantized.supported_engines
 
 
-def linear(precision: Precision, weights: list[Tensor], biases: list[Tensor], device: torch.device) -> Layer:
+def linear(
+    precision: Precision,
+    weights: list[Tensor],
+    biases: list[Tensor],
+    device: torch.device,
+    activation: Layer | None = None,
+) -> Layer:
     """One product for several matrices that read the same input; biases: as many as weights, or none."""
     dtype = dtype_of(precision, device)
     weight = _joined(weights).to(device, dtype).contiguous()
     bias = _joined(biases).to(device, dtype).contiguous() if biases else None
     if device.type == "cpu" and precision in ("int8", "bfloat16"):
-        return Int8(weight, bias) if precision == "int8" else Bfloat16(weight, bias)
-    return Dense(weight, bias)
+        return (Int8 if precision == "int8" else Bfloat16)(weight, bias, activation)
+    return Dense(weight, bias, activation)
 
 
 def output_precision(precision: Precision, device: torch.device) -> Precision:
-    """Of the output projection, where layers have this one."""
+    """Of the output projection and all that no key comes from, where layers have this one."""
     return (
         "int8"
         if device.type == "cpu" and precision == "bfloat16" and has_instructions_for("int8")
@@ -148,11 +165,6 @@ def output_precision(precision: Precision, device: torch.device) -> Precision:
 def dtype_of(precision: Precision, device: torch.device) -> torch.dtype:
     """The type of what goes from layer to layer: on a CPU float32, whatever the products are in."""
     return torch.float32 if device.type == "cpu" else getattr(torch, precision)
-
-
-def attention_dtype(precision: Precision, device: torch.device) -> torch.dtype:
-    """The type of queries, keys and values of attention: that of the products' results."""
-    return torch.bfloat16 if precision == "bfloat16" else dtype_of(precision, device)
 
 
 def _joined(tensors: list[Tensor]) -> Tensor:

@@ -21,7 +21,6 @@ from kster.model.layers import (
     Layer,
     Norm,
     Precision,
-    attention_dtype,
     dtype_of,
     linear,
     output_precision,
@@ -35,7 +34,7 @@ class EncoderLayer(NamedTuple):
     self_qkv: Layer  # d → 3d
     self_out: Layer
     self_norm: Norm
-    up: Layer  # fc1
+    up: Layer  # fc1 and the activation
     down: Layer  # fc2
     norm: Norm  # of the feed-forward network
 
@@ -70,14 +69,14 @@ class Network:
         """weights: by their names in the checkpoint, in any floating type."""
         self.config, self.precision, self.device = config, precision, device
         self.dtype = dtype_of(precision, device)
-        self.attention_dtype = attention_dtype(precision, device)
         self.heads = config.decoder_attention_heads
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-        self.activation = ACTIVATIONS[config.activation_function]
         self.positions = config.positions().to(device, self.dtype)  # (P, d), first token first
-        build = _Builder(weights, precision, device)
+        build = _Builder(weights, precision, device, ACTIVATIONS[config.activation_function])
         self.encoder = [build.encoder_layer(i) for i in range(config.encoder_layers)]
-        self.decoder = [build.decoder_layer(i) for i in range(config.decoder_layers)]
+        self.decoder = [
+            build.decoder_layer(i, last=i == config.decoder_layers - 1) for i in range(config.decoder_layers)
+        ]
         self.encoder_norm = build.norm("model.encoder.layer_norm") if config.pre_norm else None
         self.decoder_norm = build.norm("model.decoder.layer_norm") if config.pre_norm else None
         self.source_embedding = build.table(config.source_embedding)  # (V of the source, d)
@@ -98,7 +97,7 @@ class Network:
         heads = self.config.encoder_attention_heads
 
         def attend(projected: Tensor) -> Tensor:
-            q, k, v = split(projected, 3, heads)
+            q, k, v = self.split(projected, 3, heads)
             return join(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
 
         for layer in self.encoder:
@@ -127,14 +126,14 @@ class Network:
         tap = x
 
         def attend_self(projected: Tensor) -> Tensor:
-            q, k, v = split(projected, 3, self.heads)
+            q, k, v = self.split(projected, 3)
             return join(F.scaled_dot_product_attention(q, k, v, is_causal=True))
 
         for i, layer in enumerate(self.decoder):
 
             def attend_source(projected: Tensor, i: int = i, layer: DecoderLayer = layer) -> Tensor:
-                (q,) = split(projected, 1, self.heads)
-                k, v = split(layer.cross_kv(states), 2, self.heads)
+                (q,) = self.split(projected, 1)
+                k, v = self.split(layer.cross_kv(states), 2)
                 if watch is not None:
                     watch(i, q, k)
                 return join(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
@@ -185,10 +184,10 @@ class Network:
             return None
         behind = torch.arange(longest) >= torch.tensor(lengths)[:, None]  # (s, S)
         mask = torch.zeros(behind.shape).masked_fill_(behind, -torch.inf)
-        return mask[:, None, None].to(self.device, self.attention_dtype)
+        return mask[:, None, None].to(self.device, self.dtype)
 
     def _embed(self, table: Tensor, tokens: Tensor, positions: Tensor) -> Tensor:
-        return F.embedding(tokens, table).to(self.dtype) * self.scale + positions
+        return torch.add(positions, F.embedding(tokens, table).to(self.dtype), alpha=self.scale)
 
     def _sublayer(self, norm: Norm, x: Tensor, inner: Callable[[Tensor], Tensor]) -> Tensor:
         """x ← norm(x + inner(x)), or with norms first x ← x + inner(norm(x))."""
@@ -197,17 +196,16 @@ class Network:
         return norm(x + inner(x))
 
     def _feed_forward(self, layer: EncoderLayer | DecoderLayer, x: Tensor) -> Tensor:
-        return layer.down(self.activation(layer.up(x)))
+        return layer.down(layer.up(x))
 
+    def split(self, projected: Tensor, parts: int, heads: int | None = None) -> Tensor:
+        """(s, l, parts · d) → (parts, s, h, l, d/h); the same memory, if it is of the network's type.
 
-def split(projected: Tensor, parts: int, heads: int) -> tuple[Tensor, ...]:
-    """(s, l, parts · d) → `parts` tensors (s, h, l, d/h), without copying."""
-    sentences, length, width = projected.shape
-    return (
-        projected.view(sentences, length, parts, heads, width // parts // heads)
-        .permute(2, 0, 3, 1, 4)
-        .unbind(0)
-    )
+        On a CPU attention in bfloat16 takes longer than in float32: it packs keys and values at every call.
+        """
+        (sentences, length, width), heads = projected.shape, heads or self.heads
+        projected = projected.to(self.dtype).view(sentences, length, parts, heads, width // parts // heads)
+        return projected.permute(2, 0, 3, 1, 4)
 
 
 def join(mixed: Tensor) -> Tensor:
@@ -218,8 +216,10 @@ def join(mixed: Tensor) -> Tensor:
 class _Builder:
     """Layers of a network from the weights of a checkpoint."""
 
-    def __init__(self, weights: Mapping[str, Tensor], precision: Precision, device: torch.device) -> None:
-        self.weights, self.precision, self.device = weights, precision, device
+    def __init__(
+        self, weights: Mapping[str, Tensor], precision: Precision, device: torch.device, activation: Layer
+    ) -> None:
+        self.weights, self.precision, self.device, self.activation = weights, precision, device, activation
 
     def encoder_layer(self, i: int) -> EncoderLayer:
         name = f"model.encoder.layers.{i}"
@@ -227,13 +227,14 @@ class _Builder:
             self_qkv=self.linear(f"{name}.self_attn", "q_proj", "k_proj", "v_proj"),
             self_out=self.linear(f"{name}.self_attn", "out_proj"),
             self_norm=self.norm(f"{name}.self_attn_layer_norm"),
-            up=self.linear(name, "fc1"),
+            up=self.linear(name, "fc1", activation=self.activation),
             down=self.linear(name, "fc2"),
             norm=self.norm(f"{name}.final_layer_norm"),
         )
 
-    def decoder_layer(self, i: int) -> DecoderLayer:
+    def decoder_layer(self, i: int, *, last: bool) -> DecoderLayer:
         name = f"model.decoder.layers.{i}"
+        inner = output_precision(self.precision, self.device) if last else self.precision
         return DecoderLayer(
             self_qkv=self.linear(f"{name}.self_attn", "q_proj", "k_proj", "v_proj"),
             self_out=self.linear(f"{name}.self_attn", "out_proj"),
@@ -242,16 +243,19 @@ class _Builder:
             cross_kv=self.linear(f"{name}.encoder_attn", "k_proj", "v_proj"),
             cross_out=self.linear(f"{name}.encoder_attn", "out_proj"),
             cross_norm=self.norm(f"{name}.encoder_attn_layer_norm"),
-            up=self.linear(name, "fc1"),
-            down=self.linear(name, "fc2"),
+            up=self.linear(name, "fc1", precision=inner, activation=self.activation),
+            down=self.linear(name, "fc2", precision=inner),
             norm=self.norm(f"{name}.final_layer_norm"),
         )
 
-    def linear(self, prefix: str, *names: str) -> Layer:
+    def linear(
+        self, prefix: str, *names: str, precision: Precision | None = None, activation: Layer | None = None
+    ) -> Layer:
         def parts(kind: str) -> list[Tensor]:
             return [self.weights[f"{prefix}.{name}.{kind}"] for name in names]
 
-        return linear(self.precision, parts("weight"), parts("bias"), self.device)
+        precision = precision or self.precision
+        return linear(precision, parts("weight"), parts("bias"), self.device, activation)
 
     def norm(self, name: str) -> Norm:
         dtype = dtype_of(self.precision, self.device)

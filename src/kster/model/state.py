@@ -2,13 +2,15 @@
 
 What the beams of a sentence have read is kept once, as nodes that only grow in number: a step adds one for
 each beam. Which of them a beam has come along is a mask, `path`. Beams that change places copy their row of
-the mask, a few hundred bytes, instead of everything they have read.
+the mask, a few hundred bytes, instead of everything they have read. Most nodes are soon on nobody's path;
+states that are not static leave those behind whenever they make room for more.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +20,7 @@ from torch import Tensor
 from kster.model.focus import NO_WORD
 from kster.model.graph import RecordedStep
 
+ROOM = 16  # steps that a state makes room for at a time, if it is not static
 LENGTHS = 32  # static states round lengths up to multiples of this, and sentences to powers of two
 
 # Larger than this a step is busy moving its own cache: launching is no longer what it waits for.
@@ -48,74 +51,107 @@ class Shape(NamedTuple):
 
 @dataclass(slots=True)
 class DecodingState:
-    """Of one batch: h heads, b beam, T = capacity, S = source.
+    """Of one batch: L layers, h heads, b beam, S = source, room for N nodes.
 
-    What beam j read at position p is node p · b + j. A static state may have more rows than are in use.
+    In a static state, which may have more rows than are in use, N = capacity · b, and what beam j read at
+    position p is node p · b + j. In others N grows, and nodes lie closer together.
     """
 
     shape: Shape
-    self_kv: list[Tensor]  # per layer (2, sentences, h, T · b, d/h)
-    path: Tensor  # (rows, T · b) added to attention scores: 0 at nodes a row has come along, −∞ elsewhere
-    own_node: Tensor  # (rows,) int64: which of the b nodes of a step is a row's own
-    cross_kv: list[Tensor]  # per layer (2, sentences, h, S, d/h)
+    self_kv: Tensor  # (L, 2, sentences, h, N, d/h)
+    path: Tensor  # (rows, N) added to attention scores: 0 at nodes a row has come along, −∞ elsewhere
+    own_path: Tensor  # (rows, b) the same for the b nodes of a step: 0 at the row's own
+    cross_kv: Tensor  # (L, 2, sentences, h, S, d/h)
     cross_mask: Tensor  # (sentences, 1, 1, S) added to attention scores: 0 at source tokens, −∞ elsewhere
     word_numbers: Tensor  # (sentences, S) int64: of the word each source token belongs to (`focus.py`)
-    position: Tensor  # (1,) int64 on the device: where the next token is written
-    length: int = 0  # the same number, known to the host
+    position: Tensor  # (1,) int64 on the device: where the next token of a static state is written
+    length: int = 0  # tokens read
+    written: int = 0  # nodes in use, unless the state is static
     recorded: RecordedStep | None = None  # of static states
     _predicted: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # by width, for all recordings
 
     @property
     def stretch(self) -> int:
-        """How many positions the next step looks at: those there are, or that rounded up, under the mask."""
-        return self.length + 1 if self.recorded is None else -(-(self.length + 1) // LENGTHS) * LENGTHS
+        """How many positions the next step of a static state looks at: those there are, rounded up."""
+        return -(-(self.length + 1) // LENGTHS) * LENGTHS
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes the next step looks at."""
-        return self.stretch * self.shape.beam
+    def positions(self, table: Tensor) -> Tensor:
+        """(1, d) of this step, from all of them, (P, d)."""
+        return table.narrow(0, self.length, 1) if self.recorded is None else table[self.position]
 
     def extend_paths(self, parents: Tensor | None) -> Tensor:
         """Row i goes on from where row parents[i] is, by a node of its own.
 
         Returns the paths as attention takes them, (sentences, 1, b, nodes).
         """
-        path = self.path[:, : self.nodes]
-        if parents is not None:
-            path.copy_(path.index_select(0, parents))
-        own = self.own_node + self.position * self.shape.beam  # (rows,)
-        path.scatter_(1, own[:, None], 0.0)
-        return path.view(self.shape.sentences, 1, self.shape.beam, self.nodes)
+        beam = self.shape.beam
+        if self.recorded is None:
+            if parents is not None:
+                self.path = self.path.index_select(0, parents)
+            if self.written + beam > self.path.shape[1]:
+                self._make_room(None)
+            self.path.narrow(1, self.written, beam).copy_(self.own_path)
+            self.written += beam
+            path = self.path.narrow(1, 0, self.written)
+        else:
+            path = self.path[:, : self.stretch * beam]
+            if parents is not None:
+                path.copy_(path.index_select(0, parents))
+            path.index_copy_(1, self._places(), self.own_path)
+        return path.view(self.shape.sentences, 1, beam, -1)
 
-    def write(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of a step's own nodes, (sentences, h, b, d/h) each; returns those of all nodes."""
+    def write(self, layer: int, new: Tensor) -> tuple[Tensor, ...]:
+        """Keys and values of a step's own nodes, (2, sentences, h, b, d/h); returns those of all nodes."""
         beam, cache = self.shape.beam, self.self_kv[layer]
         if self.recorded is None:
-            new = slice(self.length * beam, (self.length + 1) * beam)
-            cache[0, :, :, new], cache[1, :, :, new] = keys, values
-        else:  # where is known to the device alone
-            places = self.position * beam + torch.arange(beam, device=keys.device)
-            cache[0].index_copy_(2, places, keys)
-            cache[1].index_copy_(2, places, values)
-        return cache[0, :, :, : self.nodes], cache[1, :, :, : self.nodes]
+            cache.narrow(3, self.written - beam, beam).copy_(new)
+            return cache.narrow(3, 0, self.written).unbind(0)
+        cache.index_copy_(3, self._places(), new)  # where is known to the device alone
+        return cache.narrow(3, 0, self.stretch * beam).unbind(0)
+
+    def _places(self) -> Tensor:
+        """(b,) the nodes of a static state's next step."""
+        beam = self.shape.beam
+        return self.position * beam + torch.arange(beam, device=self.position.device)
+
+    def _make_room(self, sentences: Tensor | None) -> None:
+        """Leave behind what is on no path, and, if sentences are given, (kept,), all others."""
+        beam, (_, _, every, heads, old, _) = self.shape.beam, self.self_kv.shape
+        path = self.path.view(every, beam, -1).narrow(2, 0, self.written)
+        if sentences is not None:
+            path = path.index_select(0, sentences)
+        live = (path == 0.0).any(1)  # (s, written)
+        self.written = int(live.sum(1).max())
+        # Behind those in use any others do: nobody looks at them before they are written.
+        kept = live.int().argsort(dim=1, descending=True, stable=True)[:, : self.written]  # (s, written)
+        nodes = torch.nn.functional.pad(kept, (0, ROOM * beam))  # (s, N)
+        self.path = path.gather(2, nodes[:, None].expand(-1, beam, -1)).flatten(0, 1)
+        own = torch.arange(every, device=path.device) if sentences is None else sentences
+        head = (own[:, None] * heads + torch.arange(heads, device=path.device)) * old  # (s, h)
+        rows = (head[:, :, None] + nodes[:, None]).flatten()  # of (every · h · N, d/h)
+        size = self.self_kv.shape[-1]
+        flat = self.self_kv.view(-1, every * heads * old, size).index_select(1, rows)
+        self.self_kv = flat.view(*self.self_kv.shape[:2], len(own), heads, -1, size)
 
     @property
     def bytes(self) -> int:
-        return sum(cache.nbytes for cache in (*self.self_kv, *self.cross_kv))
+        return self.self_kv.nbytes + self.cross_kv.nbytes
 
-    def begin(self, cross_kv: list[tuple[Tensor, ...]], mask: Tensor | None, word_numbers: Tensor) -> None:
-        """Read these sources from now on.
+    def begin(
+        self, cross_kv: Sequence[Tensor], mask: Tensor | None, word_numbers: Tensor, first: int = 0
+    ) -> None:
+        """Read these sources from now on, s of them from the one numbered `first`.
 
-        cross_kv: per layer keys and values, (s, h, S', d/h) each; mask: (s, 1, 1, S') added to scores, None
+        cross_kv: per layer keys and values, (2, s, h, S', d/h); mask: (s, 1, 1, S') added to scores, None
         where all sources have S' tokens; word_numbers: (s, S').
         """
-        sentences, _, source, _ = cross_kv[0][0].shape
+        _, sentences, _, source, _ = cross_kv[0].shape
+        here = slice(first, first + sentences)
         for cache, given in zip(self.cross_kv, cross_kv, strict=True):
-            for own, part in zip(cache, given, strict=True):
-                own[:sentences, :, :source] = part
-        self.cross_mask[:sentences] = -torch.inf
-        self.cross_mask[:sentences, :, :, :source] = 0.0 if mask is None else mask
-        self.word_numbers[:sentences, :source] = word_numbers
+            cache[:, here, :, :source] = given
+        self.cross_mask[here] = -torch.inf
+        self.cross_mask[here, :, :, :source] = 0.0 if mask is None else mask
+        self.word_numbers[here, :source] = word_numbers
 
     def predicted(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """A copy of (rows, width) each where every step of this state leaves it."""
@@ -125,45 +161,38 @@ class DecodingState:
         return tuple(kept.copy_(output) for kept, output in zip(self._predicted[width], outputs, strict=True))
 
     def only(self, sentences: Tensor) -> DecodingState:
-        """A state of these sentences and no more; sentences: (kept,) ascending indices."""
-        rows = self._rows(sentences)
-        return DecodingState(
-            shape=self.shape._replace(sentences=len(sentences)),
-            self_kv=[cache.index_select(1, sentences) for cache in self.self_kv],
-            path=self.path.index_select(0, rows),
-            own_node=self.own_node[: len(rows)],
-            cross_kv=[cache.index_select(1, sentences) for cache in self.cross_kv],
-            cross_mask=self.cross_mask.index_select(0, sentences),
-            word_numbers=self.word_numbers.index_select(0, sentences),
-            position=self.position,
-            length=self.length,
-        )
+        """This state, which is not static, with these sentences and no more: (kept,) ascending indices."""
+        self._make_room(sentences)
+        self.shape = self.shape._replace(sentences=len(sentences))
+        self.own_path = self.own_path[: self.shape.rows]
+        self.cross_kv = self.cross_kv.index_select(2, sentences)
+        self.cross_mask = self.cross_mask.index_select(0, sentences)
+        self.word_numbers = self.word_numbers.index_select(0, sentences)
+        return self
 
     def take(self, other: DecodingState, sentences: Tensor) -> None:
-        """Go on with these of a state's sentences, perhaps of this very state's; they fit in here."""
-        rows = self._rows(sentences)
-        for cache, old in zip(self.self_kv, other.self_kv, strict=True):
-            cache[:, : len(sentences), :, : old.shape[3]] = old.index_select(1, sentences)
-        self.path[: len(rows), : other.path.shape[1]] = other.path.index_select(0, rows)
+        """Go on, in a static state, with these sentences of another, perhaps of this very one."""
+        beams = torch.arange(self.shape.beam, device=sentences.device)
+        rows = (sentences[:, None] * self.shape.beam + beams).flatten()
+        used = other.path.shape[1] if other.recorded is not None else other.written
+        kept = other.self_kv.narrow(4, 0, used).index_select(2, sentences)
+        self.self_kv[:, :, : len(sentences), :, :used] = kept
+        self.path[: len(rows), :used] = other.path.narrow(1, 0, used).index_select(0, rows)
         self.begin(
-            [tuple(cache.index_select(1, sentences)) for cache in other.cross_kv],
+            other.cross_kv.index_select(2, sentences).unbind(0),
             other.cross_mask.index_select(0, sentences),
             other.word_numbers.index_select(0, sentences),
         )
-        self.position.copy_(other.position)
+        self.position.fill_(other.length)
         self.length = other.length
 
     def clear(self) -> None:
         """Ready for another batch. What is masked must still be a number, so nothing old is left."""
-        for cache in (*self.self_kv, *self.cross_kv):
-            cache.zero_()
+        self.self_kv.zero_()
+        self.cross_kv.zero_()
         self.path.fill_(-torch.inf)
         self.position.zero_()
         self.length = 0
-
-    def _rows(self, sentences: Tensor) -> Tensor:
-        beams = torch.arange(self.shape.beam, device=sentences.device)
-        return (sentences[:, None] * self.shape.beam + beams).flatten()
 
 
 class StateMaker:
@@ -227,28 +256,28 @@ class StateMaker:
         return 2 * self.layers * tokens * self.dimension * self.dtype.itemsize
 
     def _new(self, shape: Shape) -> DecodingState:
-        size = self.dimension // self.heads
+        static = self._is_static(shape)
+        nodes = shape.beam * (shape.capacity if static else ROOM)
 
-        def caches(rows: int, length: int) -> list[Tensor]:
-            one = (2, rows, self.heads, length, size)
-            return [torch.zeros(one, dtype=self.dtype, device=self.device) for _ in range(self.layers)]
+        def cache(length: int) -> Tensor:
+            whole = (self.layers, 2, shape.sentences, self.heads, length, self.dimension // self.heads)
+            return torch.zeros(whole, dtype=self.dtype, device=self.device)
 
-        mask = torch.full(
-            (shape.sentences, 1, 1, shape.source), -torch.inf, dtype=self.dtype, device=self.device
-        )
+        def masked(*size: int) -> Tensor:
+            return torch.full(size, -torch.inf, dtype=self.dtype, device=self.device)
+
+        mask = masked(shape.sentences, 1, 1, shape.source)
         mask[..., 0] = 0.0  # rows that are not in use attend to something, too: to nothing is not a number
         recorded = None
-        if self._is_static(shape):
+        if static:
             recorded = RecordedStep(shape.rows, self.device)
             recorded.possible &= self.record
         return DecodingState(
             shape=shape,
-            self_kv=caches(shape.sentences, shape.capacity * shape.beam),
-            path=torch.full(
-                (shape.rows, shape.capacity * shape.beam), -torch.inf, dtype=self.dtype, device=self.device
-            ),
-            own_node=torch.arange(shape.beam, device=self.device).repeat(shape.sentences),
-            cross_kv=caches(shape.sentences, shape.source),
+            self_kv=cache(nodes),
+            path=masked(shape.rows, nodes),
+            own_path=masked(shape.beam, shape.beam).fill_diagonal_(0.0).repeat(shape.sentences, 1),
+            cross_kv=cache(shape.source),
             cross_mask=mask,
             word_numbers=torch.full((shape.sentences, shape.source), NO_WORD, device=self.device),
             position=torch.zeros(1, dtype=torch.int64, device=self.device),

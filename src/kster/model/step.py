@@ -10,6 +10,7 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -18,7 +19,7 @@ from torch.nn import functional as F
 
 from kster.model.focus import NO_WORD, attention, by_word, source_words, telling_layer
 from kster.model.forcing import pad
-from kster.model.network import join, split
+from kster.model.network import join
 from kster.model.state import DecodingState, Shape, StateMaker
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Predict(Protocol):
         """
 
 
+ENCODED_AT_ONCE = 8  # sentences, on a CPU
 STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching these few times
 
 
@@ -80,7 +82,7 @@ class StepDecoder:
             len(self.network.decoder),
             self.network.heads,
             model.dimension,
-            self.network.attention_dtype,
+            self.network.dtype,
             model.device,
             static=on_gpu if static is None else static,
         )
@@ -92,17 +94,29 @@ class StepDecoder:
         capacity: how many steps there will be at most. The caller's first step passes `first_tokens`.
         """
         model, network = self.model, self.network
-        mask = network.source_mask([len(row) for row in sources])  # (s, 1, 1, S)
-        states = network.encode(pad(sources, model.pad_id, model.device), mask)  # (s, S, d)
-        sentences, length, _ = states.shape
         prefix = model.layout.prefix
-        state = self.states.get(Shape(sentences, beam, length, capacity + len(prefix)))
-        numbers = pad([source_words(model, row).numbers for row in sources], NO_WORD, model.device)
-        cross_kv = [split(layer.cross_kv(states), 2, network.heads) for layer in network.decoder]
-        state.begin(cross_kv, mask, numbers)
+        longest = max(len(row) for row in sources)
+        state = self.states.get(Shape(len(sources), beam, longest, capacity + len(prefix)))
+        for first, some in self._alike(sources):
+            mask = network.source_mask([len(row) for row in some])  # (s, 1, 1, S)
+            states = network.encode(pad(some, model.pad_id, model.device), mask)  # (s, S, d)
+            numbers = pad([source_words(model, row).numbers for row in some], NO_WORD, model.device)
+            cross_kv = [network.split(layer.cross_kv(states), 2) for layer in network.decoder]
+            state.begin(cross_kv, mask, numbers, first)
         for token in prefix[:-1]:
-            self.step(state, torch.full((sentences * beam,), token, dtype=torch.int64, device=model.device))
+            self.step(
+                state, torch.full((len(sources) * beam,), token, dtype=torch.int64, device=model.device)
+            )
         return state
+
+    def _alike(self, sources: list[list[int]]) -> Iterator[tuple[int, list[list[int]]]]:
+        """Neighbouring sources that are encoded together, and the number of the first.
+
+        On a CPU a few, so that they are filled up little and what is between layers stays in its caches.
+        """
+        at_once = ENCODED_AT_ONCE if self.model.device.type == "cpu" else len(sources)
+        for first in range(0, len(sources), at_once):
+            yield first, sources[first : first + at_once]
 
     def first_tokens(self, rows: int) -> Tensor:
         """(rows,) the token every translation starts from."""
@@ -183,17 +197,17 @@ class StepDecoder:
         watched = telling_layer(network) if watch else -1
         focus: list[Tensor] = []
         path = state.extend_paths(parents)  # (s, 1, b, nodes)
-        x = network.embed_target(tokens.view(-1, beam), network.positions[state.position])  # (s, b, d)
+        x = network.embed_target(tokens.view(-1, beam), state.positions(network.positions))  # (s, b, d)
         tap = x
         for i, layer in enumerate(network.decoder):
 
             def attend_self(projected: Tensor, i: int = i) -> Tensor:
-                q, k, v = split(projected, 3, network.heads)  # (s, h, b, d/h) each
-                keys, values = state.write(i, k, v)  # (s, h, nodes, d/h)
-                return join(F.scaled_dot_product_attention(q, keys, values, attn_mask=path))
+                qkv = network.split(projected, 3)  # (3, s, h, b, d/h)
+                keys, values = state.write(i, qkv.narrow(0, 1, 2))  # (s, h, nodes, d/h)
+                return join(F.scaled_dot_product_attention(qkv[0], keys, values, attn_mask=path))
 
             def attend_source(projected: Tensor, i: int = i) -> Tensor:
-                (q,) = split(projected, 1, network.heads)
+                (q,) = network.split(projected, 1)
                 keys, values = state.cross_kv[i]  # (s, h, S, d/h)
                 if i == watched:
                     attended = attention(q, keys, state.cross_mask)  # (s, b, S)
@@ -201,7 +215,8 @@ class StepDecoder:
                 return join(F.scaled_dot_product_attention(q, keys, values, attn_mask=state.cross_mask))
 
             x, tap = network.decoder_layer(layer, x, attend_self, attend_source)
-        state.position += 1
+        if state.recorded is not None:
+            state.position += 1
         return tap.flatten(0, 1), network.finish(x).flatten(0, 1), *focus
 
     @torch.inference_mode()

@@ -26,7 +26,7 @@ def sentences_at_once(model: BaseModel, limit: int, beam: int) -> int:
     """As many as pay, as far as the GPU's memory goes."""
     if model.device.type != "cuda":
         return ON_CPU
-    layers, item = len(model.network.decoder), model.network.attention_dtype.itemsize
+    layers, item = len(model.network.decoder), model.network.dtype.itemsize
     cached = (
         3 * layers * limit * model.dimension * item
     )  # keys and values, and a copy while rows change places

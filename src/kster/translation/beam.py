@@ -67,6 +67,7 @@ class Beams:
     scores: Tensor  # (s, b) finished hypotheses' normalised scores, best first; −∞ where there is none yet
     ends: Tensor  # (s, b, 3) int64: their last step, beam before it, and token of it
     done: Tensor  # (s,) bool
+    first_row: Tensor  # (s, 1) int64: of each sentence among all s · b
 
 
 @torch.inference_mode()
@@ -157,9 +158,9 @@ def choose(beams: Beams, candidates: Candidates, pad: int) -> Chosen:
     """Of all that may follow any beam of a sentence, what the search goes on with."""
     sentences, beam = beams.open_scores.shape
     log_probs = candidates.log_probs.masked_fill(candidates.tokens == pad, -inf)  # (s * b, c)
-    total = log_probs.view(sentences, beam, -1) + beams.open_scores[:, :, None]  # (s, b, c)
+    total = log_probs.view(sentences, beam, -1).add_(beams.open_scores[:, :, None])  # (s, b, c)
     scores, where = total.flatten(1).topk(2 * beam)  # (s, 2b)
-    parents = where // total.shape[-1]
+    parents = torch.div(where, total.shape[-1], rounding_mode="trunc")
     return Chosen(scores, parents, candidates.tokens.view(sentences, -1).gather(1, where))
 
 
@@ -178,6 +179,7 @@ def open_beams(sentences: int, beam: int, steps: int, limits: list[int], device:
         scores=torch.full((sentences, beam), -inf, device=device),
         ends=whole(sentences, beam, 3),
         done=torch.zeros(sentences, dtype=torch.bool, device=device),
+        first_row=torch.arange(0, sentences * beam, beam, device=device)[:, None],
     )
 
 
@@ -189,20 +191,19 @@ def _advance(
     penalty: what scores of this length are divided by; reachable: what open hypotheses' are to be divided by,
     to know which they can reach, one for all sentences or (s,).
     """
-    sentences, beam = beams.open_scores.shape
+    beam = beams.open_scores.shape[1]
     at_limit = step + 1 >= beams.limit  # (s,)
-    ended = (chosen.tokens == eos) | at_limit[:, None]  # (s, 2b)
-    _finish(beams, chosen, ended, step, penalty)
-
-    beams.open_scores, kept = (chosen.scores + ended * IMPOSSIBLE).topk(beam)  # (s, b)
+    ended = (chosen.tokens == eos).logical_or_(at_limit[:, None])  # (s, 2b)
+    if ended.is_cuda or bool(ended.any()):  # on a GPU looking would be waiting
+        _finish(beams, chosen, ended, step, penalty)
+    beams.open_scores, kept = torch.add(chosen.scores, ended, alpha=IMPOSSIBLE).topk(beam)  # (s, b)
     parents, tokens = chosen.parents.gather(1, kept), chosen.tokens.gather(1, kept)  # (s, b)
-    beams.parents[:, step], beams.tokens[:, step] = parents, tokens
+    beams.parents.select(1, step).copy_(parents)
+    beams.tokens.select(1, step).copy_(tokens)
     # A list that has an empty place ends with −∞, which nothing is below.
-    hopeless = beams.open_scores[:, 0] / reachable <= beams.scores[:, -1]  # (s,)
-    beams.done |= hopeless | at_limit
-
-    first_row = torch.arange(0, sentences * beam, beam, device=tokens.device)[:, None]
-    return (parents + first_row).flatten(), tokens.flatten()
+    hopeless = beams.open_scores.select(1, 0) / reachable <= beams.scores.select(1, -1)  # (s,)
+    beams.done |= hopeless.logical_or_(at_limit)
+    return (parents + beams.first_row).flatten(), tokens.flatten()
 
 
 def _finish(beams: Beams, chosen: Chosen, ended: Tensor, step: int, penalty: float) -> None:
@@ -221,11 +222,12 @@ def _finish(beams: Beams, chosen: Chosen, ended: Tensor, step: int, penalty: flo
 def _shrink(beams: Beams, kept: Tensor, tokens: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:
     """Go on with the kept sentences only; tokens and parents are renumbered to the rows that remain."""
     sentences, beam = beams.open_scores.shape
+    within = (parents.view(sentences, beam) - beams.first_row).index_select(0, kept)
+    tokens = tokens.view(sentences, beam).index_select(0, kept)
+    first_row = beams.first_row[: len(kept)]
     for field in fields(Beams):
         setattr(beams, field.name, getattr(beams, field.name).index_select(0, kept))
-    tokens = tokens.view(sentences, beam).index_select(0, kept)
-    within = parents.view(sentences, beam).index_select(0, kept) - kept[:, None] * beam
-    first_row = torch.arange(len(kept), device=kept.device)[:, None] * beam
+    beams.first_row = first_row
     return tokens.flatten(), (within + first_row).flatten()
 
 
