@@ -54,4 +54,4 @@ def _attention(model: BaseModel, sources: list[list[int]], targets: list[list[in
     network.decode(read, states, mask, watch)
     start = len(prefix) - 1  # the prefix's last position predicts the first token of the translation
     queries, keys = compared[0]  # (b, h, ·, d / h)
-    return attention(queries[:, :, start:], keys, mask)  # (b, t, s)
+    return attention(queries[:, :, start:], keys, mask).mean(1)  # (b, t, s)

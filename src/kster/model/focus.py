@@ -58,14 +58,14 @@ def telling_layer(network: Network) -> int:
 
 
 def attention(queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
-    """(s, l, S) float32: how much each of l positions looks at each source token; rows sum to one.
+    """(s, h, l, S) float32: how much each of l positions looks at each source token; rows sum to one.
 
     queries: (s, h, l, d/h); keys: (s, h, S, d/h); mask: (s, 1, 1, S) added to scores, None for none.
     """
     scores = queries.float() @ keys.float().transpose(-1, -2) * queries.shape[-1] ** -0.5  # (s, h, l, S)
     if mask is not None:
         scores = scores + mask.float()
-    return scores.softmax(-1).mean(1)
+    return scores.softmax(-1)
 
 
 def by_word(attended: Tensor, numbers: Tensor) -> Tensor:

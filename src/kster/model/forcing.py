@@ -181,7 +181,7 @@ def _focus(
     start = len(model.layout.prefix) - 1
     mask = model.network.source_mask([len(row) for row in sources])
     numbers = pad([source_words(model, row).numbers for row in sources], NO_WORD, model.device)  # (b, s)
-    focus = by_word(attention(queries[:, :, start:], keys, mask), numbers)  # (b, t, WORDS)
+    focus = by_word(attention(queries[:, :, start:], keys, mask).mean(1), numbers)  # (b, t, WORDS)
     return focus[_real(targets, model.device)]
 
 

@@ -210,8 +210,10 @@ class StepDecoder:
                 (q,) = network.split(projected, 1)
                 keys, values = state.cross_kv[i]  # (s, h, S, d/h)
                 if i == watched:
-                    attended = attention(q, keys, state.cross_mask)  # (s, b, S)
-                    focus.append(by_word(attended, state.word_numbers).flatten(0, 1))
+                    attended = attention(q, keys, state.cross_mask)  # (s, h, b, S)
+                    focus.append(by_word(attended.mean(1), state.word_numbers).flatten(0, 1))
+                    if not q.is_cuda:  # where it is in less than float32
+                        return join(attended @ values)
                 return join(F.scaled_dot_product_attention(q, keys, values, attn_mask=state.cross_mask))
 
             x, tap = network.decoder_layer(layer, x, attend_self, attend_source)

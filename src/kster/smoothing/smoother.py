@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from kster.errors import KsterError
 from kster.files import locked, write_atomically
+from kster.memory.search.shortlist_retriever import ShortlistRetriever
 from kster.smoothing.bandwidth import FixedBandwidth, LearnedBandwidth
 from kster.smoothing.evidence import (
     BANDWIDTH_EVIDENCE_SIZE,
@@ -109,6 +110,8 @@ class Smoother(nn.Module):
 
     def neighbours(self, memory: CanSearch, queries: Tensor) -> Neighbours:
         """What `forward` is given: the k nearest by the smoother's own measure. queries: (n, d)."""
+        if self.similarity is not None and self.metric is None and isinstance(memory, ShortlistRetriever):
+            return memory.search_measured(queries, self.settings.candidates, self.k, self.similarity)
         found = memory.search(queries, self.settings.candidates)
         if not self.measures:
             return found

@@ -93,8 +93,11 @@ def beam_search(
     found: list[list[Hypothesis]] = [[] for _ in sources]
     tokens, parents = decoder.first_tokens(len(sources) * beam), None
     on_cpu = decoder.model.device.type == "cpu"
+    watch = isinstance(predict, Watching) and predict.watches
     for step in range(steps):
-        parents, tokens = extend(decoder, state, beams, tokens, parents, predict, step, length_penalty, terms)
+        parents, tokens = extend(
+            decoder, state, beams, tokens, parents, predict, step, length_penalty, terms, watch=watch
+        )
         if on_cpu or step % STEPS_BETWEEN_CHECKS_ON_GPU == STEPS_BETWEEN_CHECKS_ON_GPU - 1:
             finished = int(beams.done.sum())
             if finished == len(beams.done):
@@ -122,14 +125,15 @@ def extend(
     step: int,
     length_penalty: float,
     terms: TermSearch | None = None,
+    *,
+    watch: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """One step of the search, without waiting for the device.
 
-    tokens: (s * b,) to read, by rows that go on from what parents, (s * b,), have read. Returns both for the
-    next step.
+    tokens: (s * b,) to read, by rows that go on from what parents, (s * b,), have read; watch: whether
+    `predict` is told what they look at in the source. Returns both for the next step.
     """
     beam = beams.open_scores.shape[1]
-    watch = isinstance(predict, Watching) and predict.watches
     if terms is not None:
         predict = terms.predictor(predict, beams, step)
     # One candidate more than wanted, because padding is not a word.

@@ -131,7 +131,7 @@ def rank(
     ‖q − k‖ is summed from differences: ‖q‖² − 2q·k + ‖k‖² loses all its digits near a distance of 0.
     A query that is not finite, as a model may give in float16, finds nothing.
     """
-    distances = _distances(queries.float(), stored, rows)  # (n, c)
+    distances = distances_of(queries.float(), stored, rows)  # (n, c)
     lost = (ids < 0) | ~distances.isfinite()
     distances.masked_fill_(lost, torch.inf)
     ids = ids.masked_fill(lost, -1)
@@ -152,7 +152,7 @@ def rank(
     return filled_up(answer, k)
 
 
-def _distances(queries: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
+def distances_of(queries: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
     """(n, c) ‖q − k‖. On a CPU a few queries at a time, so that what is between stays in its caches."""
     at_once = COMPARED if stored.device.type == "cpu" else max(1, len(rows))
     parts = []

@@ -7,16 +7,18 @@ keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import torch
 from torch import Tensor
 
-from kster.memory.search.neighbours import ALL_WORDS, Neighbours, rank
+from kster.memory.search.neighbours import ALL_WORDS, Neighbours, distances_of, filled_up
 from kster.memory.search.retriever import Retriever
 from kster.memory.search.scores import SHARED, Scorer, best_places, centre_of, scorer_of
+
+Measure = Callable[[Tensor, Tensor], Tensor]  # distances, similarities (n, k) → other distances (n, k)
 
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores are rounded
 RANKED = 1_024  # queries whose candidates are ranked at a time: 100 MiB at d = 512 and k = 32
@@ -49,7 +51,8 @@ class ShortlistRetriever(Retriever):
     ids: Tensor  # (E + 1,) int64, the last is -1
     centre: Tensor  # (d,) float32: what scorers take for the origin
     scorers: list[Scorer]  # per sentence; those with the same entries have the same one
-    rows: Tensor  # (s, L) int64: where a sentence's entries lie; E where it has none
+    first: Tensor  # (s,) int64: where a sentence's entries begin …
+    count: Tensor  # (s,) int64: … and how many there are
     similarity: Tensor  # (s, L) float32
     words: Tensor  # (s, L) int64
     rare: Tensor  # (s,) int64
@@ -62,7 +65,8 @@ class ShortlistRetriever(Retriever):
         return replace(
             self,
             scorers=[self.scorers[i] for i in sentences.tolist()],
-            rows=self.rows.index_select(0, sentences),
+            first=self.first.index_select(0, sentences),
+            count=self.count.index_select(0, sentences),
             similarity=self.similarity.index_select(0, sentences),
             words=self.words.index_select(0, sentences),
             rare=self.rare.index_select(0, sentences),
@@ -73,29 +77,43 @@ class ShortlistRetriever(Retriever):
         return self._search(queries, sentences, runs.tolist(), counts.tolist(), k)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
+        return self.search_measured(queries, k)
+
+    def search_measured(
+        self, queries: Tensor, k: int, nearest: int | None = None, measure: Measure | None = None
+    ) -> Neighbours:
+        """`search`; of its k neighbours, if so wanted, only the `nearest` by another measure."""
         beam = len(queries) // self.sentences
         sentences = torch.arange(self.sentences, device=queries.device).repeat_interleave(beam)
-        return self._search(queries, sentences, range(self.sentences), [beam] * self.sentences, k)
+        counts = [beam] * self.sentences
+        return self._search(queries, sentences, range(self.sentences), counts, k, nearest, measure)
 
     def _search(
-        self, queries: Tensor, sentences: Tensor, runs: Sequence[int], counts: Sequence[int], k: int
+        self,
+        queries: Tensor,
+        sentences: Tensor,
+        runs: Sequence[int],
+        counts: Sequence[int],
+        k: int,
+        nearest: int | None = None,
+        measure: Measure | None = None,
     ) -> Neighbours:
         """sentences: (n,) of each query; they come in runs of this many."""
-        length = self.rows.shape[1]
+        length = self.words.shape[1]
         if length == 0 or len(queries) == 0:
-            nothing = Neighbours.missing(len(queries), k, queries.shape[1], queries.device)
+            nothing = Neighbours.missing(len(queries), nearest or k, queries.shape[1], queries.device)
             nothing.similarity = torch.zeros_like(nothing.distances)
             return nothing
         scores = self._scores(queries.float() - self.centre, runs, counts)
         places = best_places(scores, min(k + MARGIN, length))  # (n, c)
         parts = zip(queries.split(RANKED), sentences.split(RANKED), places.split(RANKED), strict=True)
-        found = Neighbours.stack([self._ranked(*part, k) for part in parts])
-        found.rare = self.rare[sentences]
-        return found
+        found = Neighbours.stack([self._ranked(*part, k, nearest, measure) for part in parts])
+        found.rare = self.rare.index_select(0, sentences)
+        return filled_up(found, nearest or k)
 
     def _scores(self, queries: Tensor, runs: Sequence[int], counts: Sequence[int]) -> Tensor:
         """(n, L) float32, smaller is nearer; inf where a sentence has no entry."""
-        scores = torch.empty((len(queries), self.rows.shape[1]), device=queries.device)
+        scores = torch.empty((len(queries), self.words.shape[1]), device=queries.device)
         first = 0
         # By identity: two sentences that share no word with any source have two scorers of no entries.
         for _, same in groupby(zip(runs, counts, strict=True), lambda run: id(self.scorers[run[0]])):
@@ -106,20 +124,55 @@ class ShortlistRetriever(Retriever):
             scores[here, found.shape[1] :] = torch.inf
         return scores
 
-    def _ranked(self, queries: Tensor, sentences: Tensor, places: Tensor, k: int) -> Neighbours:
-        """The k nearest of these places, (n, c), by the distances of the stored keys."""
-        flat = (places + sentences[:, None] * self.rows.shape[1]).flatten()  # in all sentences' places
-        rows = self.rows.flatten().index_select(0, flat)
-        return rank(
-            queries,
-            self.ids.index_select(0, rows).view_as(places),
-            self.keys,
-            rows.view_as(places),
-            self.values.index_select(0, rows).view_as(places),
-            k,
-            self.similarity.flatten().index_select(0, flat).view_as(places),
-            self.words.flatten().index_select(0, flat).view_as(places),
+    def _ranked(
+        self,
+        queries: Tensor,
+        sentences: Tensor,
+        places: Tensor,
+        k: int,
+        nearest: int | None,
+        measure: Measure | None,
+    ) -> Neighbours:
+        """The k nearest of these places, (n, c), by the distances of the stored keys; see `rank`.
+
+        What is said of neighbours is looked up when it is known which they are.
+        """
+        places = places.sort(
+            dim=1, descending=True
+        ).values  # of equal distances the newest, so the last, first
+        begin = sentences[:, None] * self.words.shape[1]  # (n, 1) in what is said of all sentences' entries
+        shift = self.first.index_select(0, sentences)[:, None] - begin  # from there to the entries themselves
+        at = places + begin
+        distances = distances_of(queries.float(), self.keys, (at + shift).clamp_(max=len(self.ids) - 1))
+        there = (places < self.count.index_select(0, sentences)[:, None]).logical_and_(distances.isfinite())
+        distances, order = torch.where(there, distances, torch.inf).sort(dim=1, stable=True)
+        distances, at = distances[:, :k], at.gather(1, order[:, :k])
+        similarity = _at(self.similarity, at)
+        plain = None
+        if measure is not None:
+            own, order = measure(distances, similarity).sort(dim=1, stable=True)
+            order = order[:, :nearest]
+            at, similarity = at.gather(1, order), similarity.gather(1, order)
+            plain, distances = distances.gather(1, order), own[:, :nearest]
+        rows = (at + shift).clamp_(max=len(self.ids) - 1)
+        found = Neighbours(
+            distances=distances,
+            values=_at(self.values, rows),
+            ids=_at(self.ids, rows),
+            keys=self.keys.index_select(0, rows.flatten()).view(*rows.shape, -1),
+            similarity=similarity,
+            words=_at(self.words, at),
+            plain=plain,
         )
+        there = distances.isfinite()
+        if there.is_cuda or not bool(there.all()):  # on a GPU looking would be waiting
+            found.values, found.ids = found.values * there, found.ids.masked_fill(~there, -1)
+            found.keys, found.similarity = found.keys * there[..., None], similarity * there
+        return found
+
+
+def _at(told: Tensor, places: Tensor) -> Tensor:
+    return told.view(-1).index_select(0, places.flatten()).view_as(places)
 
 
 def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.device) -> ShortlistRetriever:
@@ -137,13 +190,12 @@ def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.dev
     centre = centre_of(keys[:entries])
     scorers = {name: scorer_of(keys[here], centre) for name, here in places.items()}
     length = -(-max((len(one.ids) for one in shortlists), default=0) // SHARED) * SHARED
-    rows = torch.full((len(shortlists), length), entries, dtype=torch.int64, device=device)
     similarity = torch.zeros((len(shortlists), length), device=device)
-    words = torch.full_like(rows, ALL_WORDS)
+    words = torch.full((len(shortlists), length), ALL_WORDS, dtype=torch.int64, device=device)
     for i, one in enumerate(shortlists):
-        here, count = places[id(one.ids)], len(one.ids)
-        rows[i, :count] = torch.arange(here.start, here.stop, device=device)
-        similarity[i, :count], words[i, :count] = one.similarity.to(device), one.words.to(device)
+        here = slice(len(one.ids))
+        similarity[i, here], words[i, here] = one.similarity.to(device), one.words.to(device)
     own = [scorers[id(one.ids)] for one in shortlists]
-    rare = torch.tensor([one.rare for one in shortlists], dtype=torch.int64, device=device)
-    return ShortlistRetriever(keys, values, ids, centre, own, rows, similarity, words, rare)
+    numbers = [(places[id(one.ids)].start, len(one.ids), one.rare) for one in shortlists]
+    begin, count, rare = torch.tensor(numbers, dtype=torch.int64, device=device).view(-1, 3).unbind(1)
+    return ShortlistRetriever(keys, values, ids, centre, own, begin, count, similarity, words, rare)

@@ -85,12 +85,24 @@ def similarity(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """The fewest insertions, deletions and replacements that make one of the other (Levenshtein)."""
-    distances = list(range(len(second) + 1))
-    for i, token in enumerate(first, 1):
-        diagonal, distances[0] = distances[0], i
-        for j, other in enumerate(second, 1):
-            changed = diagonal + (token != other)
-            diagonal = distances[j]
-            distances[j] = min(changed, diagonal + 1, distances[j - 1] + 1)
-    return distances[-1]
+    """The fewest insertions, deletions and replacements that make one of the other (Levenshtein).
+
+    A column of the table at a time, as the bits of integers: in cell i bit i of `up` says that the number is
+    one greater than above it, of `down` one less (Myers 1999, as told by Hyyrö 2003).
+    """
+    if not first:
+        return len(second)
+    places: dict[str, int] = {}  # of each token in the first, as bits
+    for i, token in enumerate(first):
+        places[token] = places.get(token, 0) | 1 << i
+    every, last = (1 << len(first)) - 1, 1 << len(first) - 1
+    up, down, distance = every, 0, len(first)
+    for token in second:
+        equal = places.get(token, 0)
+        level = ((equal & up) + up ^ up) | equal  # no more than diagonally above
+        right, left = down | ~(level | up), up & level  # one more, or less, than in the column before
+        distance += bool(right & last) - bool(left & last)
+        right = right << 1 | 1
+        changed = equal | down
+        up, down = (left << 1 | ~(changed | right)) & every, right & changed & every
+    return distance
