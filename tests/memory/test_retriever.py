@@ -98,6 +98,25 @@ def test_each_neighbour_says_how_alike_its_source_is(tmp_path: Path, speller: Sp
                     assert [mask >> i & 1 for i in range(len(words))] == [word in source for word in words]
 
 
+def test_neighbours_by_another_measure_are_chosen_among_the_nearest(tmp_path: Path, speller: Speller) -> None:
+    def measure(distances: torch.Tensor, similarity: torch.Tensor) -> torch.Tensor:
+        return distances * (1.0 - 0.5 * similarity)
+
+    with Memory.create(tmp_path / "m", speller, search=by_shortlist(6)) as memory:
+        fill(memory)
+        retriever, asked = retriever_of(memory), queries(12)
+        assert isinstance(retriever, ShortlistRetriever)
+        plain = retriever.search(asked, 10)
+        assert plain.similarity is not None
+        expected = plain.measured(measure(plain.distances, plain.similarity), 4)
+        found = retriever.search_measured(asked, 10, 4, measure)
+        assert_same(found, expected)
+        assert torch.equal(found.keys, expected.keys)
+        assert found.plain is not None
+        assert expected.plain is not None
+        assert torch.equal(found.plain, expected.plain)
+
+
 @pytest.mark.parametrize("mode", ["shortlist", "exact"])
 def test_a_batch_that_shrinks_gets_the_same_answers(tmp_path: Path, speller: Speller, mode: str) -> None:
     settings = SearchSettings(mode=mode, shortlist=10)  # type: ignore[arg-type]

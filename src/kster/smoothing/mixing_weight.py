@@ -50,13 +50,13 @@ class LearnedMixingWeight(nn.Module):
     ) -> LogShares:
         """queries, weighted_keys: (n, d), or None with a dimension of 0; evidence: (n, evidence_size)."""
         parts = [part for part in (queries, weighted_keys, evidence) if part is not None]
-        hidden = fastest(self.hidden)(torch.cat(parts, dim=-1)).to(self.output.weight.dtype)  # (n, width)
-        logit = self.output(F.relu(hidden)).squeeze(-1)  # (n,)
+        hidden = fastest(self.hidden)(torch.cat(parts, dim=-1))  # (n, width)
+        logit = self.output(hidden.to(self.output.weight.dtype)).squeeze(-1)  # (n,)
         return LogShares(F.logsigmoid(logit), F.logsigmoid(-logit))
 
 
 def fastest(linear: nn.Linear) -> Layer:
-    """The same product in bfloat16, where nothing is learned and the processor is made for it."""
+    """ReLU of the product, in bfloat16 where nothing is learned and the processor is made for it."""
     weight = linear.weight
     short = (
         weight.device.type == "cpu"
@@ -66,10 +66,10 @@ def fastest(linear: nn.Linear) -> Layer:
         and has_instructions_for("bfloat16")
     )
     if not short:
-        return linear
+        return lambda x: F.relu(linear(x))
     version, packed = _packed.get(linear, (-1, None))
     if packed is None or version != weight._version:
-        packed = Bfloat16(weight.detach(), linear.bias.detach())
+        packed = Bfloat16(weight.detach(), linear.bias.detach(), F.relu)
         _packed[linear] = weight._version, packed
     return packed
 

@@ -73,6 +73,11 @@ class WordEvidence:
         return WordEvidence(*(getattr(self, field.name).gather(-1, order) for field in fields(self)))
 
 
+def may_be_any(holds: Tensor) -> bool:
+    """Whether something holds anywhere; only a CPU is asked, which need not be waited for."""
+    return holds.is_cuda or torch.is_grad_enabled() or bool(holds.any())
+
+
 def kept(missing: Tensor) -> Tensor:
     """keep(m), between 0 and 1, exactly 1 where nothing is missing. missing: (n, k)."""
     least = torch.tensor(HALF / WIDTH, device=missing.device)
@@ -84,7 +89,10 @@ def raise_taught(log_weights: Tensor, shares: LogShares, taught: Tensor, missing
 
     log_weights, taught, missing: (n, k); shares: (n,).
     """
-    known = ((taught - missing).float() - SURE).clamp_min(0.0) / (1.0 - SURE)  # (n, k)
+    sure = (taught - missing).float() - SURE  # (n, k)
+    if not may_be_any(sure > 0):
+        return shares
+    known = sure.clamp_min(0.0) / (1.0 - SURE)
     known = (log_weights.exp() * known).sum(-1)  # (n,)
     odds = shares.examples - shares.base + TAUGHT * known
     raised = LogShares(F.logsigmoid(odds), F.logsigmoid(-odds))
@@ -99,6 +107,8 @@ def hold_off(
 
     log_weights, missing, similarity: (n, k); shares: (n,).
     """
+    if not may_be_any(similarity > UNLIKE):
+        return log_weights, shares
     alike = ((similarity.float() - UNLIKE) / (ALIKE - UNLIKE)).clamp(0.0, 1.0)  # (n, k)
     keep = 1.0 - alike * (1.0 - kept(missing))  # (n, k)
     weights = log_weights.exp()
