@@ -27,6 +27,17 @@ class View:
     sources: Collection
     base: int = 0
 
+    def segment_ids(self, lines: Ints) -> Ints:
+        """(m,) of these lines, as they are seen outside."""
+        return self.snapshot.spans.segment_ids[lines] | self.base
+
+    def most_similar(self, text: str, m: int) -> tuple[Ints, np.ndarray]:
+        """The lines of the m segments whose sources resemble a text best, growing, and how much they do."""
+        found = self.sources.similar(text, m)
+        growing = np.argsort(found.segment_ids)
+        lines = np.searchsorted(self.snapshot.spans.segment_ids, found.segment_ids[growing])
+        return lines, found.relative[growing]
+
     def having_words(self, words: Sequence[str], lines: Ints) -> Ints:
         """(m,) which of these words are in the sources of these lines' segments, growing."""
         return self.sources.having_words(words, self.snapshot.spans.segment_ids[lines])
@@ -76,27 +87,21 @@ def _all_entries(views: Sequence[View], sentences: Sequence[Sentence]) -> list[S
 
 def _shortlist(views: Sequence[View], text: str, words: Sequence[str], settings: SearchSettings) -> Shortlist:
     """The entries of the segments of all memories whose sources resemble a text best."""
-    found = [view.sources.similar(text, settings.shortlist) for view in views]
-    lines = [
-        np.searchsorted(view.snapshot.spans.segment_ids, one.segment_ids)
-        for view, one in zip(views, found, strict=True)
-    ]
-    counts = np.concatenate([view.snapshot.spans.counts[own] for view, own in zip(views, lines, strict=True)])
-    ids = np.concatenate([view.base | one.segment_ids for view, one in zip(views, found, strict=True)])
-    order = np.lexsort((-ids, -np.concatenate([one.relative for one in found])))[: settings.shortlist]
+    found = [view.most_similar(text, settings.shortlist) for view in views]  # lines, relative scores
+    ids = np.concatenate([view.segment_ids(lines) for view, (lines, _) in zip(views, found, strict=True)])
+    counts = np.concatenate(
+        [view.snapshot.spans.counts[lines] for view, (lines, _) in zip(views, found, strict=True)]
+    )
+    order = np.lexsort((-ids, -np.concatenate([own for _, own in found])))[: settings.shortlist]
     fitting = np.cumsum(counts[order]) <= settings.shortlist_entries
     fitting[:1] = True  # a segment longer than that is better than none
     best = np.zeros(len(ids), np.bool_)
     best[order[fitting]] = True
-    chosen_of = np.split(best, np.cumsum([len(one) for one in found])[:-1])
-    parts = []
-    for view, own, similar, chosen in zip(views, lines, found, chosen_of, strict=True):
-        growing = np.argsort(own[chosen])
-        parts.append(entries_of(view, own[chosen][growing], similar.relative[chosen][growing], words))
-    having = [
-        view.having_words(words, np.sort(own[chosen]))
-        for view, own, chosen in zip(views, lines, chosen_of, strict=True)
-    ]
+    chosen_of = np.split(best, np.cumsum([len(lines) for lines, _ in found])[:-1])
+    parts, having = [], []
+    for view, (lines, relative), chosen in zip(views, found, chosen_of, strict=True):
+        having.append(view.having_words(words, lines[chosen]))
+        parts.append(entries_of(view, lines[chosen], relative[chosen], having[-1]))
     return replace(_joined(parts), rare=rare_words(np.concatenate(having)))
 
 
@@ -112,9 +117,9 @@ def _joined(parts: Sequence[Shortlist]) -> Shortlist:
     )
 
 
-def entries_of(view: View, lines: Ints, relative: np.ndarray, words: Sequence[str] = ()) -> Shortlist:
-    """lines: (m,) of the memory's segments, growing; relative: (m,) their similarity; words: of the
-    sentence."""
+def entries_of(view: View, lines: Ints, relative: np.ndarray, having: Ints | None = None) -> Shortlist:
+    """lines: (m,) of the memory's segments, growing; relative: (m,) their similarity; having: (m,) which
+    words of the sentence they have, if there is one."""
     spans, entries = view.snapshot.spans, view.snapshot.entries
     counts = spans.counts[lines]
     firsts = np.cumsum(counts) - counts  # (m,) where each segment's entries begin
@@ -126,7 +131,7 @@ def entries_of(view: View, lines: Ints, relative: np.ndarray, words: Sequence[st
         values=torch.from_numpy(entries.values_of(rows).astype(np.int32)),
         ids=torch.from_numpy(ids),
         similarity=torch.from_numpy(np.repeat(relative, counts)),
-        words=torch.from_numpy(np.repeat(view.having_words(words, lines), counts)),
+        words=torch.from_numpy(np.repeat(view.having_words((), lines) if having is None else having, counts)),
     )
 
 
@@ -149,6 +154,7 @@ def _scores(view: View, text: str) -> np.ndarray:
     spans = view.snapshot.spans
     if len(spans) <= EVERY_SOURCE:
         return view.sources.relative_scores(text)
-    scores, nearest = np.zeros(len(spans), np.float32), view.sources.similar(text, NEAREST_SOURCES)
-    scores[np.searchsorted(spans.segment_ids, nearest.segment_ids)] = nearest.relative
+    scores = np.zeros(len(spans), np.float32)
+    lines, relative = view.most_similar(text, NEAREST_SOURCES)
+    scores[lines] = relative
     return scores
