@@ -70,6 +70,14 @@ def test_a_project_is_chosen_by_the_address_that_its_client_is_given(
     assert TAUGHT[1] not in (alone, automatic)
 
 
+def test_a_project_may_have_several_memories(server: RunningServer, projects: list[int]) -> None:
+    address = "/memories/" + ",".join(map(str, projects))
+    asked = {"text": SOURCE, "source": "en", "target": "de", "matches": 2}
+    answer = server.http.post(f"{address}/v1/translate", json=asked).json()
+    assert [memory["id"] for memory in answer["memories"]] == projects
+    assert {match["target"] for match in answer["translations"][0]["matches"]} == set(TAUGHT)
+
+
 def test_a_project_is_chosen_by_a_parameter(server: RunningServer, projects: list[int]) -> None:
     asked = {"q": SOURCE, "source": "en", "target": "de"}
     for id, target in zip(projects, TAUGHT, strict=True):

@@ -35,7 +35,7 @@ from kster.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["translate"])
 
-MOST_EXPLAINED = 5_000  # characters in one answer: about a megabyte of examples
+MOST_EXPLAINED = 5_000  # characters in one answer: up to five megabytes of examples
 STREAMED_AT_ONCE = 1_000  # characters: a second or two on two cores
 
 
