@@ -82,6 +82,17 @@ def test_of_two_that_disagree_the_older_is_listed() -> None:
     assert found == [("contradictions", 1)]
 
 
+def test_what_differs_by_context_is_no_contradiction() -> None:
+    segments = [
+        Segment(1, "Open", "Öffnen", "", context="menu"),
+        Segment(2, "Open", "Geöffnet", "", context="state"),
+        Segment(3, "Open", "Öffne", "", context="menu"),
+        Segment(4, "Open", "Geöffnet", "", context="door"),
+    ]
+    found = findings(lambda: iter(segments), ("en", "de"))
+    assert [(one.kind, one.segment.id) for one in found] == [("contradictions", 1)]
+
+
 def test_of_two_that_say_the_same_the_older_is_listed() -> None:
     assert kinds_of(("Open the lid.", "Deckel öffnen."), ("open the lid", "Deckel öffnen")) == [
         ("duplicates", 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from browser import Open
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tiny import ENGLISH, GERMAN
 
@@ -28,6 +28,23 @@ def test_a_dropped_document_is_translated_with_the_chosen_memory_and_downloaded(
     assert Path(download.value.path()).read_text(encoding="utf-8") == f"# {GERMAN[0]}\n\n- {GERMAN[1]}\n"
     place.get_by_role("button", name="Close").click()
     expect(place).to_be_hidden()
+
+
+def test_a_long_document_says_how_far_it_is(page: Page) -> None:
+    asked: list[Route] = []
+
+    def at_first(route: Route) -> None:
+        asked.append(route)
+        if len(asked) == 1:
+            route.fulfill(json={"document_id": "x", "status": "translating", "kster_progress": 0.4})
+
+    page.route("**/v2/document/*", at_first)
+    manual = {"name": "manual.txt", "mimeType": "text/plain", "buffer": ENGLISH[0].encode()}
+    page.locator("#document-file").set_input_files([manual])
+    expect(page.get_by_role("progressbar", name="Document")).to_have_attribute("value", "0.4")
+    expect(page.locator("#document")).to_contain_text("(40 %)")
+    asked[1].continue_()
+    expect(page.locator("#document")).to_contain_text("manual_de.txt is ready.")
 
 
 def test_a_document_that_cannot_be_translated_says_why(open_page: Open) -> None:

@@ -95,6 +95,23 @@ def test_a_document_is_uploaded_translated_and_downloaded(client: deepl.DeepLCli
     assert out.getvalue().decode() == f"<p>{GERMAN[0]}</p>\n<p>{GERMAN[1]}</p>\n"
 
 
+def test_a_document_on_its_way_says_how_far_it_is(server: RunningServer) -> None:
+    text = "\n\n".join(
+        f"{i} {ENGLISH[i % len(ENGLISH)]}" for i in range(1500)
+    )  # takes more than one question
+    sent = {"target_lang": "DE", "source_lang": "EN"}
+    document = server.http.post("/v2/document", data=sent, files={"file": ("a.txt", text)}).json()
+    said = []
+    while True:
+        asked = {"document_key": document["document_key"]}
+        now = server.http.post(f"/v2/document/{document['document_id']}", json=asked).json()
+        if now["status"] == "done":
+            break
+        said.append(now["kster_progress"])
+    assert said == sorted(said)
+    assert 0 < said[-1] <= 1
+
+
 def test_a_document_that_cannot_be_translated_is_refused(client: deepl.DeepLClient) -> None:
     for name, content, said in [
         ("a.xyz", b"x", "Invalid file type"),

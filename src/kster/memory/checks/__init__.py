@@ -17,7 +17,7 @@ from kster.memory.checks.repeats import Repeats
 from kster.memory.segment import Segment
 
 KINDS = {
-    "contradictions": "the same source with another, newer target",
+    "contradictions": "the same source in the same context with another, newer target",
     "duplicates": "equal to a newer segment but for case, punctuation and white space",
     "numbers": "a number of one side is not on the other",
     "codes": "a placeholder or tag of one side is not on the other",

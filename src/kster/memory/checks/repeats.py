@@ -1,4 +1,7 @@
-"""Sources that a memory has more than once: with targets that disagree, or all but equal."""
+"""Sources that a memory has more than once: with targets that disagree, or all but equal.
+
+What stands in different contexts is there for a reason, and not compared.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +29,28 @@ class Repeats:
 
     def __init__(self) -> None:
         self._by_source: dict[int, _Newest] = {}
-        self._by_words: dict[tuple[int, int], int] = {}  # of source and target
+        self._by_words: dict[int, int] = {}  # of source and target
 
     def add(self, segment: Segment) -> None:
-        self._by_source[hash(folded(segment.source))] = _Newest(segment.id, _words(segment.target))
-        self._by_words[_words(segment.source), _words(segment.target)] = segment.id
+        self._by_source[_source(segment)] = _Newest(segment.id, _words(segment.target))
+        self._by_words[_both(segment)] = segment.id
 
     def newer(self, segment: Segment) -> Repeat | None:
         """The newest segment that this one repeats or contradicts."""
-        words = _words(segment.target)
-        if (twin := self._by_words.get((_words(segment.source), words), segment.id)) > segment.id:
+        if (twin := self._by_words.get(_both(segment), segment.id)) > segment.id:
             return Repeat("duplicates", f"segment {twin} says the same", twin)
-        newest = self._by_source.get(hash(folded(segment.source)))
-        if newest is not None and newest.id > segment.id and newest.target != words:
+        newest = self._by_source.get(_source(segment))
+        if newest is not None and newest.id > segment.id and newest.target != _words(segment.target):
             return Repeat("contradictions", f"segment {newest.id} has another target", newest.id)
         return None
+
+
+def _source(segment: Segment) -> int:
+    return hash((folded(segment.source), segment.context))
+
+
+def _both(segment: Segment) -> int:
+    return hash((_words(segment.source), _words(segment.target), segment.context))
 
 
 def _words(text: str) -> int:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -41,15 +41,23 @@ class NotReady(ApiError):
     status, kind = 503, "NotReadyException"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Upload:
     """A document on its way; its task gives the translated file."""
 
     name: str
     characters: int
-    task: asyncio.Task[Path]
+    task: asyncio.Task[Path] = field(init=False)
+    progress: float = 0.0  # from 0 to 1
     key: str = field(default_factory=lambda: secrets.token_hex(32))
     made: float = field(default_factory=time.monotonic)
+
+    def report(self, progress: float) -> None:
+        self.progress = progress
+
+
+Work = Callable[[Callable[[float], None]], Coroutine[Any, Any, Path]]
+"""Given what it reports its progress to, makes the translated file."""
 
 
 class Documents:
@@ -59,21 +67,21 @@ class Documents:
         self._uploads: dict[str, Upload] = {}
         self._turn = asyncio.Lock()
 
-    def add(self, name: str, characters: int, work: Coroutine[Any, Any, Path]) -> tuple[str, Upload]:
+    def add(self, name: str, characters: int, work: Work) -> tuple[str, Upload]:
         """Have some work done when its turn comes; returns the document's id as well."""
         for id, old in list(self._uploads.items()):
             if old.task.done() and time.monotonic() - old.made > KEPT_SECONDS:
                 del self._uploads[id]
         if sum(not upload.task.done() for upload in self._uploads.values()) >= MOST_WAITING:
-            work.close()
             raise TooMany(f"{MOST_WAITING} documents wait already; try again later")
         id = secrets.token_hex(16)
-        self._uploads[id] = Upload(name, characters, asyncio.create_task(self._in_turn(work)))
-        return id, self._uploads[id]
+        document = self._uploads[id] = Upload(name, characters)
+        document.task = asyncio.create_task(self._in_turn(work, document))
+        return id, document
 
-    async def _in_turn(self, work: Coroutine[Any, Any, Path]) -> Path:
+    async def _in_turn(self, work: Work, document: Upload) -> Path:
         async with self._turn:
-            return await work
+            return await work(document.report)
 
     def get(self, id: str, key: str) -> Upload:
         upload = self._uploads.get(id)
@@ -118,11 +126,11 @@ async def upload(request: Request, given: Given, engine: TheEngine, principal: R
     served = engine.model_for(source, target)
     means = await Means.of(engine, principal, served, wish)
 
-    async def work() -> Path:
-        translated, _ = await translate_document(engine, served, name, data, means)
+    async def work(report: Callable[[float], None]) -> Path:
+        translated, _ = await translate_document(engine, served, name, data, means, report)
         return await asyncio.to_thread(keep, engine, name, served.target, translated)
 
-    id, document = documents_of(request).add(name, len(data), work())
+    id, document = documents_of(request).add(name, len(data), work)
     return {"document_id": id, "document_key": document.key}
 
 
@@ -133,7 +141,7 @@ async def status(
     document = documents_of(request).get(id, required(given, "document_key"))
     await asyncio.wait({document.task}, timeout=STATUS_SECONDS)
     if not document.task.done():
-        return {"document_id": id, "status": "translating"}
+        return {"document_id": id, "status": "translating", "kster_progress": round(document.progress, 3)}
     error = document.task.exception()
     if error is None:
         return {"document_id": id, "status": "done", "billed_characters": document.characters}

@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -86,9 +86,17 @@ def source_of(engine: Engine, name: str, data: bytes, target: str) -> str:
 
 
 async def translate_document(
-    engine: Engine, served: ServedModel, name: str, data: bytes, means: Means
+    engine: Engine,
+    served: ServedModel,
+    name: str,
+    data: bytes,
+    means: Means,
+    report: Callable[[float], None] = lambda progress: None,
 ) -> tuple[bytes, list[str]]:
-    """The translated file, and the places in it to be looked at, since codes had to be put back there."""
+    """The translated file, and the places in it to be looked at, since codes had to be put back there.
+
+    report: is told now and then how much of it is done, from 0 to 1.
+    """
     document = await in_good_time(engine, DocumentTexts, name, data, served.source, served.target)
     if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
@@ -99,6 +107,7 @@ async def translate_document(
             served, some, means.memories, terms=means.terms, patience=patience, key=means.key
         )
         done.update(zip(some, results, strict=True))
+        report(len(done) / len(document.texts))
     return await in_good_time(engine, document.written, done), document.repaired(done)
 
 

@@ -48,8 +48,7 @@ async function translateDocument(file) {
     const sending = (sent) => show(...progress(`Sending ${file.name} (${percent(sent)})`, sent));
     sending(0);
     const { document_id: id, document_key: key } = await upload("/v2/document", file, fields, sending);
-    show(...progress(`Translating ${file.name} ${way}`));
-    await finished(id, key);
+    await finished(id, key, (done) => show(...progress(`Translating ${file.name} ${way} (${percent(done)})`, done)));
     const content = await (await send("POST", `/v2/document/${id}/result`, { document_key: key })).blob();
     const name = file.name.replace(/(\.[^.]+)?$/, `_${into}$1`);
     const save = element("a", { class: "button strong small", download: name, href: URL.createObjectURL(content) });
@@ -61,11 +60,13 @@ async function translateDocument(file) {
 }
 
 /** The server answers when it is done, or after some seconds. */
-async function finished(id, key) {
+async function finished(id, key, report) {
+  report(0);
   for (;;) {
     const now = await post(`/v2/document/${id}`, { document_key: key });
     if (now.status === "done") return;
     if (now.status === "error") throw new Error(now.message);
+    report(now.kster_progress);
   }
 }
 
@@ -74,7 +75,7 @@ function showLine(...content) {
   place.replaceChildren(...content);
 }
 
-/** part: from 0 to 1; left out where it is not known. */
+/** part: from 0 to 1. */
 const progress = (text, part) => [
   element("span", {}, text),
   element("progress", { class: "bar", max: "1", value: part, "aria-label": "Document" }),
