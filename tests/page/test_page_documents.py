@@ -43,6 +43,8 @@ def test_a_long_document_says_how_far_it_is(page: Page) -> None:
     page.locator("#document-file").set_input_files([manual])
     expect(page.get_by_role("progressbar", name="Document")).to_have_attribute("value", "0.4")
     expect(page.locator("#document")).to_contain_text("(40 %)")
+    while len(asked) < 2:
+        page.wait_for_timeout(20)
     asked[1].continue_()
     expect(page.locator("#document")).to_contain_text("manual_de.txt is ready.")
 
