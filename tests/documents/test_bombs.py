@@ -68,7 +68,7 @@ def test_a_document_is_read_and_written_within_its_time(name: str, content: byte
         document = open_document(name, content, "en", "de")
     assert len(document.units) == 1
     with limits.at_most(-1):
-        with pytest.raises(KsterError, match=f"{name}: it takes too long to read and write; divide it"):
+        with pytest.raises(KsterError, match=f"{name}: it takes too long to read and write; split it"):
             open_document(name, content, "en", "de")
         with pytest.raises(KsterError, match="it takes too long"):
             document.written([["Wörter"]])

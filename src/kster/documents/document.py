@@ -55,7 +55,7 @@ def at_most(seconds: float) -> Iterator[None]:
 def require_time() -> None:
     """Called for every element and place. Raises FormatError when the time is over."""
     if time.monotonic() > _deadline.get():
-        raise FormatError("it takes too long to read and write; divide it")
+        raise FormatError("it takes too long to read and write; split it into smaller files")
 
 
 @dataclass(frozen=True, slots=True)
