@@ -81,9 +81,10 @@ def test_codes_that_are_put_back_side_by_side_are_not_read_as_others(text: str) 
 
 def test_what_a_model_makes_up_that_reads_as_a_code_is_left_out() -> None:
     piece = CodedPiece(recognise("Press %s % now"), lambda _: Taught())
-    piece.place_codes(Output((("Jetzt % %tagsreden <b>drücken", -1.0),), None, ((),)))
+    piece.place_codes(Output((("Jetzt % %tagsreden <b>drücken {jetzt{", -1.0),), None, ((),)))
     ((repaired, _),) = piece.hypotheses
     assert [str(code) for _, code in recognise(str(repaired)).codes] == ["%s"]
+    assert "{" not in str(repaired)
 
 
 @pytest.mark.parametrize("text", ["%s", "<b>%d</b> / {total}", "https://a.example/b", "", " \n "])

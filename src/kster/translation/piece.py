@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 
@@ -101,12 +102,14 @@ class CodedPiece:
 
 
 def _without_new_codes(translation: str, source: str) -> str:
-    """A translation of a text without codes, with blanks for what a model made up that reads as one."""
+    """A translation of a text without codes, with blanks for what a model made up that reads as one, or as a
+    part of one."""
     known = [str(code) for _, code in recognise(source).codes]
-    return "".join(
+    written = "".join(
         str(token) if isinstance(token, str) or str(token) in known else " " * len(str(token))
         for token in recognise(translation).tokens
     )
+    return written if re.search("[{}]", source) else re.sub("[{}]", " ", written)
 
 
 def _told_apart(text: CodedText) -> CodedText:
