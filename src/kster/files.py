@@ -47,8 +47,7 @@ def atomic_text(path: Path, *, keep: Callable[[Path], bool] | None = None) -> It
                         os.fchmod(raw.fileno(), place.stat().st_mode & 0o777)
                 with _text(raw, path.suffix) as text:
                     yield text
-                raw.flush()
-                os.fsync(raw.fileno())
+                sync(raw)
             os.replace(part, place)
         except BaseException:
             if keep is None or not part.exists() or not keep(part):
@@ -67,8 +66,7 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         with part.open("xb") as file:
             yield file
             if durable:
-                file.flush()
-                os.fsync(file.fileno())
+                sync(file)
         os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -135,6 +133,12 @@ def try_lock(file: int | IO[Any], *, wait: bool = False) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def sync(file: IO[Any]) -> None:
+    """What was written to an open file is on the disk when this returns."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def sync_directory(directory: Path) -> None:

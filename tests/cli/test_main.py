@@ -38,7 +38,7 @@ def test_a_bug_keeps_its_traceback(kster: Call, tmp_path: Path, monkeypatch: pyt
     def fail(directory: Path) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("kster.cli.memory_commands.open_memory", fail)
+    monkeypatch.setattr("kster.cli.segment_commands.open_memory", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         kster("memory", "list", tmp_path)
 
@@ -49,7 +49,7 @@ def test_too_little_memory_is_no_bug(kster: Call, tmp_path: Path, monkeypatch: p
 
         torch.empty(1 << 55)
 
-    monkeypatch.setattr("kster.cli.memory_commands.open_memory", fill)
+    monkeypatch.setattr("kster.cli.segment_commands.open_memory", fill)
     assert kster("memory", "list", tmp_path).is_mistake("not enough memory")
 
 
@@ -57,7 +57,7 @@ def test_what_the_operating_system_refuses_is_a_mistake(
     kster: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "folder").mkdir()
-    monkeypatch.setattr("kster.cli.memory_commands.open_memory", Path.read_bytes)
+    monkeypatch.setattr("kster.cli.segment_commands.open_memory", Path.read_bytes)
     assert kster("memory", "list", tmp_path / "folder").is_mistake("folder: Is a directory")
 
 
@@ -70,7 +70,7 @@ def test_interrupted(kster: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def interrupt(directory: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kster.cli.memory_commands.open_memory", interrupt)
+    monkeypatch.setattr("kster.cli.segment_commands.open_memory", interrupt)
     done = kster("memory", "list", tmp_path)
     assert (done.status, done.out, done.err) == (130, "", "")
 

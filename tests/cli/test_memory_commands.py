@@ -41,7 +41,7 @@ def test_list_gives_every_segment_to_machines_and_people(kster: Call, filled_mem
 def test_list_of_many_segments_is_read_in_pages(
     kster: Call, filled_memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kster.cli.memory_commands.PAGE", 7)
+    monkeypatch.setattr("kster.cli.segment_commands.PAGE", 7)
     assert len(kster("memory", "list", filled_memory).lines) == 30
     assert len(kster("memory", "list", filled_memory, "--limit", 15).lines) == 15
     assert len(kster("memory", "list", filled_memory, "--limit", 14, "--offset", 20).lines) == 10

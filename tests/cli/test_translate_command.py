@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,7 +18,7 @@ from tiny import ENGLISH, GERMAN
 
 
 def test_methods_on_the_command_line_are_those_of_the_translator() -> None:
-    assert tuple(method.value for method in Method) == METHODS
+    assert get_args(Method) == METHODS
 
 
 def test_options_have_the_names_that_python_has() -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from kster.cli import (
-    check_command,
     cluster_commands,
-    evaluate_command,
+    evaluate_commands,
     fit_commands,
     import_command,
     keys_commands,
     memory_commands,
     models_commands,
-    score_command,
+    segment_commands,
     serve_commands,
-    status_commands,
     terms_commands,
     train_command,
     translate_command,
@@ -58,20 +57,39 @@ def options(
     set_talk(Talk.QUIET if quiet else Talk.VERBOSE if verbose else Talk.NORMAL)
 
 
+MEMORY_COMMANDS: dict[str, Callable[..., None]] = {
+    "create": memory_commands.create,
+    "add": segment_commands.add,
+    "remove": segment_commands.remove,
+    "list": segment_commands.list_segments,
+    "search": segment_commands.search,
+    "matches": segment_commands.matches,
+    "info": memory_commands.info,
+    "export": memory_commands.export,
+    "verify": memory_commands.verify,
+    "backup": memory_commands.backup,
+    "restore": memory_commands.restore,
+    "keys": memory_commands.keys,
+    "compact": memory_commands.compact,
+    "import": import_command.import_files,
+    "check": segment_commands.check,
+    "approve": segment_commands.approve,
+    "reject": segment_commands.reject,
+    "history": segment_commands.history,
+}
+memory = typer.Typer(help="Make, fill and look after memories: the examples a translation learns from.")
+for name, command in MEMORY_COMMANDS.items():
+    memory.command(name)(command)
+
 # Short helps: in the list of commands a longer one would be cut off.
-memory_commands.app.command("import")(import_command.import_files)
-memory_commands.app.command("check")(check_command.check)
-memory_commands.app.command("approve")(status_commands.approve)
-memory_commands.app.command("reject")(status_commands.reject)
-memory_commands.app.command("history")(status_commands.history)
-app.add_typer(memory_commands.app, name="memory", short_help="Make, fill and look after memories.")
+app.add_typer(memory, name="memory", short_help="Make, fill and look after memories.")
 app.add_typer(models_commands.app, name="models", short_help="Which models there are, and where.")
 app.add_typer(terms_commands.app, name="terms", short_help="Make, fill and look after term bases.")
 app.command("translate", short_help="Translate line by line.")(translate_command.translate)
 app.command("fit", short_help="Learn how much to believe a memory's examples.")(fit_commands.fit)
 app.command("tune", short_help="Choose kNN-MT's settings on development text.")(fit_commands.tune)
-app.command("score", short_help="Say how probable given translations are.")(score_command.score)
-app.command("evaluate", short_help="Compare the methods by BLEU and chrF.")(evaluate_command.evaluate)
+app.command("score", short_help="Say how probable given translations are.")(evaluate_commands.score)
+app.command("evaluate", short_help="Compare the methods by BLEU and chrF.")(evaluate_commands.evaluate)
 app.command("train", short_help="Train or fine-tune a translation model.")(train_command.train)
 app.command("serve", short_help="Serve translation and memories over HTTP.")(serve_commands.serve)
 app.add_typer(keys_commands.app, name="keys")

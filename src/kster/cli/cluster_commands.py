@@ -46,11 +46,7 @@ def up(
 
 
 @app.command()
-def status(
-    data: Data = Path("kster-data"),
-    address: Address = None,
-    json: Json = False,
-) -> None:
+def status(data: Data = Path("kster-data"), address: Address = None, json: Json = False) -> None:
     """Say what a cluster consists of, and what of it answers."""
     require_extra("`kster cluster`", "ray")
     from kster.cluster import lifecycle

@@ -12,7 +12,7 @@ import typer
 
 from kster.cli.loading import open_with_model
 from kster.cli.options import Device, Directory, Json, Model
-from kster.cli.output import emit, emit_json, facts, if_interrupted, note
+from kster.cli.output import emit_result, facts, if_interrupted, note
 from kster.cli.progress import progress_bar, progress_bars
 from kster.errors import KsterError
 from kster.limits import LARGEST_K
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from kster.formats import Pair
     from kster.model import BaseModel
     from kster.smoothing import FitReport
+    from kster.smoothing.fitting.report import DevResult, Distribution
 
 DevSource = Annotated[
-    Path | None,
-    typer.Option("--dev-source", metavar="FILE", help="Development text to stop by, one a line, with …"),
+    Path | None, typer.Option(metavar="FILE", help="Development text to stop by, one a line, with …")
 ]
-DevTarget = Annotated[Path | None, typer.Option("--dev-target", metavar="FILE", help="… its translations.")]
+DevTarget = Annotated[Path | None, typer.Option(metavar="FILE", help="… its translations.")]
 FIT_PHASES = {
     "keys": "segments",
     "caching": "words",
@@ -47,21 +47,18 @@ def fit(
     general_source: Annotated[
         Path | None,
         typer.Option(
-            "--general-source",
             metavar="FILE",
             help="General-domain text, from which to learn when not to believe the memory, with …",
             show_default="text that ships for English and German",
         ),
     ] = None,
-    general_target: Annotated[
-        Path | None, typer.Option("--general-target", metavar="FILE", help="… its translations.")
-    ] = None,
+    general_target: Annotated[Path | None, typer.Option(metavar="FILE", help="… its translations.")] = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="Use the paper's recipe, with its 30,000 steps, as the defaults.")
     ] = False,
     k: Annotated[
         int | None,
-        typer.Option("--k", min=1, max=LARGEST_K, help="Examples looked up for a word.", show_default="16"),
+        typer.Option(min=1, max=LARGEST_K, help="Examples looked up for a word.", show_default="16"),
     ] = None,
     steps: Annotated[int | None, typer.Option(help="At most so many.", show_default="400")] = None,
     metric: Annotated[
@@ -75,7 +72,7 @@ def fit(
     set: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any other field of `FitSettings` (keep_rate=0.2); repeatable."
+            metavar="KEY=VALUE", help="Any other field of `FitSettings` (keep_rate=0.2); repeatable."
         ),
     ] = None,
     model: Model = None,
@@ -114,10 +111,7 @@ def fit(
             general=_readable(memory.model, general, general_source),
             progress=show,
         )
-    if json:
-        emit_json(report.to_json())
-    else:
-        emit(_fit_summary(directory, report))
+    emit_result(report, _fit_summary(directory, report), json=json)
 
 
 def tune(
@@ -146,25 +140,16 @@ def tune(
     ):
         readable = _readable(memory.model, dev, dev_source)
         report = tune_knn(memory.model, memory, readable, kernel=kernel, progress=show)  # type: ignore[arg-type]
-    if json:
-        emit_json(report.to_json())
-        return
     best = report.best
-    emit(
-        facts(
-            [
-                (
-                    "best of",
-                    f"{len(report.trials):,} combinations on {report.tokens:,} words ({report.dev_origin})",
-                ),
-                ("k", f"{best.k}"),
-                ("temperature", f"{best.bandwidth:.4g} ({report.kernel} kernel)"),
-                ("weight", f"{best.mixing_weight:.2f}"),
-                ("loss a word", f"base {report.base_nll:.3f}, kNN-MT {best.nll:.3f}"),
-                _saved(directory, "knn"),
-            ]
-        )
-    )
+    shown = {
+        "best of": f"{len(report.trials):,} combinations on {report.tokens:,} words ({report.dev_origin})",
+        "k": f"{best.k}",
+        "temperature": f"{best.bandwidth:.4g} ({report.kernel} kernel)",
+        "weight": f"{best.mixing_weight:.2f}",
+        "loss a word": f"base {report.base_nll:.3f}, kNN-MT {best.nll:.3f}",
+        "saved in": _saved_in(directory, "knn"),
+    }
+    emit_result(report, facts(shown), json=json)
 
 
 def _settings(items: list[str]) -> dict[str, Any]:
@@ -236,32 +221,32 @@ def _fit_summary(directory: Path, report: FitReport) -> str:
     learned = f"{report.train_tokens:,} words of {report.train_segments:,} segments"
     if report.general_tokens:
         learned += f" and {report.general_tokens:,} of general text"
-    losses = [("dev", report.dev)] + ([("general", report.general)] if report.general else [])
-    lambdas, sigmas = report.mixing_weight.quantiles, report.bandwidth.quantiles
-    return facts(
-        [
-            ("learned from", learned),
-            *(
-                (
-                    f"loss a word, {name}",
-                    f"base {result.base:.3f}, tuned kNN-MT {result.knn:.3f}, KSTER {result.kster:.3f} "
-                    f"({result.tokens:,} words{', ' + report.dev_origin if name == 'dev' else ''})",
-                )
-                for name, result in losses
-            ),
-            *([("distance", _distance(report))] if report.settings.get("metric") else []),
-            ("mixing weight λ", _spread(report.mixing_weight.mean, lambdas)),
-            ("bandwidth σ", _spread(report.bandwidth.mean, sigmas)),
-            *([("length penalty", _length(report))] if report.length_penalty is not None else []),
-            ("took", f"{report.seconds.get('total', 0.0):.0f} s"),
-            *([] if report.model_smoother_stays else [_saved(directory, "kster")]),
-        ]
+    shown = {"learned from": learned, "loss a word, dev": _losses(report.dev, f", {report.dev_origin}")}
+    if report.general:
+        shown["loss a word, general"] = _losses(report.general)
+    if report.settings.get("metric"):
+        shown["distance"] = _distance(report)
+    shown["mixing weight λ"] = _spread(report.mixing_weight)
+    shown["bandwidth σ"] = _spread(report.bandwidth)
+    if report.length_penalty is not None:
+        shown["length penalty"] = _length(report)
+    shown["took"] = f"{report.seconds.get('total', 0.0):.0f} s"
+    if not report.model_smoother_stays:
+        shown["saved in"] = _saved_in(directory, "kster")
+    return facts(shown)
+
+
+def _losses(result: DevResult, origin: str = "") -> str:
+    return (
+        f"base {result.base:.3f}, tuned kNN-MT {result.knn:.3f}, KSTER {result.kster:.3f} "
+        f"({result.tokens:,} words{origin})"
     )
 
 
-def _saved(directory: Path, method: str) -> tuple[str, str]:
-    return "saved in", f"{directory / 'smoother'}, used by --method {method}"
+def _saved_in(directory: Path, method: str) -> str:
+    return f"{directory / 'smoother'}, used by --method {method}"
 
 
-def _spread(mean: float, quantiles: dict[str, float]) -> str:
-    return f"mean {mean:.3g}, middle half {quantiles['0.25']:.3g} … {quantiles['0.75']:.3g}"
+def _spread(values: Distribution) -> str:
+    quantiles = values.quantiles
+    return f"mean {values.mean:.3g}, middle half {quantiles['0.25']:.3g} … {quantiles['0.75']:.3g}"

@@ -4,54 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from kster.cli.binary import binary_kind, require_text
+from kster.cli.lines import binary_kind, require_text
 from kster.cli.loading import open_memory, open_with_model
 from kster.cli.options import Device, Directory, Json, Model, SourceLang, TargetLang
-from kster.cli.output import emit, emit_json, flush, if_interrupted, note
+from kster.cli.output import emit, emit_json, flush, if_interrupted, note, note_rejections
 from kster.cli.progress import is_watched, progress_bar
-from kster.cli.status_commands import user
+from kster.cli.segment_commands import user
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
     from kster.formats import Pair, Rejection
     from kster.memory import ImportReport, Memory
 
-SHOWN = 20  # rejections printed; --json has them all
+
+Tags = Literal["strip", "keep"]
 
 
-class Tags(StrEnum):
-    STRIP = "strip"
-    KEEP = "keep"
-
-
-class KeyTime(StrEnum):
-    AUTO = "auto"
-    NOW = "now"
-    LATER = "later"
-
-
-@dataclass(frozen=True, slots=True)
-class _Input:
+class _Input(NamedTuple):
     """One file, or one pair of files, still to be read."""
 
     name: str
-    import_into: Callable[..., ImportReport]  # (memory, progress=…)
-    read: Callable[[Memory], Iterator[Pair | Rejection]]
+    read: Callable[[], Iterator[Pair | Rejection]]
 
-    def total(self, memory: Memory) -> int | None:
+    def total(self) -> int | None:
         """How many pairs there are, where somebody wants to know."""
         from kster.formats import Pair
 
-        return sum(isinstance(item, Pair) for item in self.read(memory)) if is_watched() else None
+        return sum(isinstance(item, Pair) for item in self.read()) if is_watched() else None
 
 
 def import_files(
@@ -61,7 +48,6 @@ def import_files(
         typer.Argument(
             metavar="FILE",
             help=".tmx .xlf .xliff .sdlxliff .mqxliff .mxliff .po .tsv .csv, also with .gz or .xz.",
-            show_default=False,
         ),
     ] = None,
     source: Annotated[
@@ -78,7 +64,7 @@ def import_files(
             metavar="FORMAT", help="tmx, xliff, po, tsv, csv or moses.", show_default="by the file's name"
         ),
     ] = None,
-    tags: Annotated[Tags, typer.Option(help="What to do with inline tags of TMX and XLIFF.")] = Tags.STRIP,
+    tags: Annotated[Tags, typer.Option(help="What to do with inline tags of TMX and XLIFF.")] = "strip",
     approve_drafts: Annotated[
         bool,
         typer.Option(
@@ -86,12 +72,12 @@ def import_files(
         ),
     ] = False,
     keys: Annotated[
-        KeyTime,
+        Literal["auto", "now", "later"],
         typer.Option(
             help="When to make keys: before the command ends; as translations and `kster memory keys` need "
             "them; or, auto, at once for up to 2,000 new pairs a file."
         ),
-    ] = KeyTime.AUTO,
+    ] = "auto",
     model: Model = None,
     device: Device = "auto",
     json: Json = False,
@@ -101,17 +87,16 @@ def import_files(
     Translations use them from then on, whether or not their keys are made.
     Languages are the memory's unless given; `en-GB` in a file serves `en`.
     """
-    _require_languages(directory, source_lang, target_lang)
-    inputs = _inputs(files or [], source, target, (source_lang, target_lang), format, tags)
+    languages = _languages(directory, source_lang, target_lang)
+    inputs = _inputs(files or [], source, target, languages, format, tags)
     finished: list[dict[str, Any]] = []
     with open_with_model(directory, model, device) as memory:
         try:
-            later: Literal["auto", "later"] = "later" if keys is KeyTime.LATER else "auto"
-            for name, report in _import_all(memory, inputs, later, approve_drafts):
+            for name, report in _import_all(memory, inputs, keys, approve_drafts):
                 finished.append({"file": name, **asdict(report)})
                 if not json:
                     _show(name, report)
-            if keys is KeyTime.NOW:
+            if keys == "now":
                 make_keys(memory)
             elif left := len(memory.ids_without_keys()):
                 note(
@@ -131,8 +116,10 @@ def _is_useless(report: dict[str, Any]) -> bool:
     return bool(report["rejected"]) and not used
 
 
-def _require_languages(directory: Path, source_lang: str | None, target_lang: str | None) -> None:
-    """Those given choose among a file's languages; they cannot make another language the memory's."""
+def _languages(
+    directory: Path, source_lang: str | None, target_lang: str | None
+) -> tuple[str | None, str | None]:
+    """The memory's, or those given: they choose among a file's, and cannot make another the memory's."""
     from kster.text.languages import match_rank
 
     with open_memory(directory) as memory:
@@ -144,6 +131,7 @@ def _require_languages(directory: Path, source_lang: str | None, target_lang: st
                 f"{option} {language}: the examples of {directory} are {own.source_lang or '?'} → "
                 f"{own.target_lang or '?'}; nothing was imported"
             )
+    return source_lang or own.source_lang, target_lang or own.target_lang
 
 
 def _without_region(code: str) -> str:
@@ -158,10 +146,7 @@ def _show(name: str, report: ImportReport) -> None:
         + (f", {len(report.approved):,} approved" if report.approved else "")
     )
     flush()
-    for rejection in report.rejected[:SHOWN]:
-        note(f"  {rejection}")
-    if len(report.rejected) > SHOWN:
-        note(f"  … and {len(report.rejected) - SHOWN:,} more (--json lists them all)")
+    note_rejections(report.rejected)
 
 
 def _inputs(
@@ -174,9 +159,7 @@ def _inputs(
 ) -> list[_Input]:
     """What to read, checked as far as possible before the first pair goes in."""
     from kster.formats import FORMATS, detect_format, read_moses, read_pairs
-    from kster.memory import Memory
 
-    source_lang, target_lang = languages
     if (source is None) != (target is None):
         raise KsterError("--source and --target belong together; nothing was imported")
     if not files and source is None:
@@ -190,34 +173,17 @@ def _inputs(
                 f"{file}: {binary}, which is not accepted here. Accepted: {', '.join(FORMATS)} (also with "
                 ".gz or .xz); nothing was imported"
             )
-        kind = format or detect_format(file)
-        how = partial(
-            Memory.import_file,
-            path=file,
-            source_lang=source_lang,
-            target_lang=target_lang,
-            format=kind,
-            tags=_tags(tags),
+        read = partial(
+            read_pairs, file, *languages, format=format or detect_format(file), tags=tags, drafts=True
         )
-
-        def read(memory: Memory, file: Path = file, kind: str = kind) -> Iterator[Pair | Rejection]:
-            own = memory.description
-            languages = source_lang or own.source_lang, target_lang or own.target_lang
-            return read_pairs(file, *languages, format=kind, tags=_tags(tags), drafts=True)
-
-        inputs.append(_Input(str(file), how, read))
+        inputs.append(_Input(str(file), read))
     if source is not None and target is not None:
         for file in (source, target):
             if not file.exists():
                 raise KsterError(f"{file}: no such file; nothing was imported")
             require_text(file)
-        how = partial(Memory.import_file, source=source, target=target)
-        inputs.append(_Input(f"{source}, {target}", how, lambda _: read_moses(source, target)))
+        inputs.append(_Input(f"{source}, {target}", partial(read_moses, source, target)))
     return inputs
-
-
-def _tags(tags: Tags) -> Literal["strip", "keep"]:
-    return "keep" if tags is Tags.KEEP else "strip"
 
 
 def make_keys(memory: Memory) -> int:
@@ -231,16 +197,21 @@ def make_keys(memory: Memory) -> int:
 
 
 def _import_all(
-    memory: Memory, inputs: list[_Input], keys: Literal["auto", "later"], approve_drafts: bool
+    memory: Memory, inputs: list[_Input], keys: Literal["auto", "now", "later"], approve_drafts: bool
 ) -> Iterator[tuple[str, ImportReport]]:
     done: list[str] = []
     for item in inputs:
         before = f" ({', '.join(done)} went in before it)" if done else ""
         kept = f"nothing of {item.name} was imported{before}"
         try:
-            with if_interrupted(kept), progress_bar(item.name, "pairs", item.total(memory)) as show:
-                report = item.import_into(
-                    memory, progress=show, keys=keys, author=user(), approve_drafts=approve_drafts
+            with if_interrupted(kept), progress_bar(item.name, "pairs", item.total()) as show:
+                report = memory.import_pairs(
+                    item.read(),
+                    item.name,
+                    show,
+                    keys="later" if keys == "later" else "auto",
+                    author=user(),
+                    approve_drafts=approve_drafts,
                 )
         except KsterError as error:
             raise KsterError(f"{error}; nothing of this file was imported{before}") from error

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="API keys of a server: add, list, revoke.", no_args_is_help=True)
 
 Data = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="The server's data directory.", show_default="kster-data"),
+    Path | None, typer.Option(metavar="DIR", help="The server's data directory.", show_default="kster-data")
 ]
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Whose key it is.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Whose key it is.")],
     scope: Annotated[
         str,
         typer.Option(
@@ -51,7 +50,7 @@ def list_keys(data: Data = None, json: Json = False) -> None:
     """The keys, without what would let anybody use them."""
     keys = _keys(data).list()
     if json:
-        emit_json([asdict(key) for key in keys])
+        emit_json(keys)
         return
     rows = [(str(key.id), key.name, key.scope, key.created, key.revoked or "") for key in keys]
     emit(table([("id", "name", "scope", "made", "revoked"), *rows], left=5))
@@ -59,8 +58,7 @@ def list_keys(data: Data = None, json: Json = False) -> None:
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="NAME", help="Name or id.", show_default=False)],
-    data: Data = None,
+    key: Annotated[str, typer.Argument(metavar="NAME", help="Name or id.")], data: Data = None
 ) -> None:
     """Make a key useless, at once and for good. Its memories stay, for admins."""
     revoked = _keys(data).revoke(key)

@@ -10,12 +10,17 @@ from itertools import count, zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
-from kster.cli.binary import require_text
 from kster.errors import KsterError
 
 CHUNK = 1 << 18
 MAX_LINE_BYTES = 4_000_000  # what formats.encoding.MAX_LINE characters can take in UTF-8
 PATIENCE = 0.01  # seconds a half-full block waits for a busy writer
+HEAD = 4096  # bytes by which files that are not text are recognised
+KINDS = {
+    b"PK\x03\x04": "a zip archive, as Word documents and spreadsheets are",
+    b"\xd0\xcf\x11\xe0": "a document of an old office program",
+    b"%PDF-": "a PDF",
+}
 
 
 def line_blocks(path: Path | None, size: int) -> Iterator[list[str]]:
@@ -82,10 +87,6 @@ def _lines_before_damage(path: Path, given: int) -> Iterator[str]:
             yield text
 
 
-def read_lines(path: Path) -> list[str]:
-    return list(file_lines(path))
-
-
 def paired_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Lines of two files side by side; KsterError when one has more."""
     for number, (one, other) in enumerate(zip_longest(file_lines(source), file_lines(target)), 1):
@@ -146,3 +147,31 @@ def _too_long(where: str, number: int) -> KsterError:
     from kster.formats.encoding import MAX_LINE
 
     return KsterError(f"{where}, line {number}: longer than {MAX_LINE:,} characters")
+
+
+def binary_kind(path: Path) -> str | None:
+    """What a file is that is not text; None when it may be one, perhaps with a few wrong bytes in it."""
+    from kster.formats.encoding import detect_encoding, open_bytes
+
+    with open_bytes(path) as stream:
+        head = stream.read(HEAD)
+    for magic, kind in KINDS.items():
+        if head.startswith(magic):
+            return kind
+    try:
+        head.decode(detect_encoding(head), "surrogatepass")
+    except UnicodeDecodeError as error:
+        cut_off = error.end == len(head)  # within a character
+        return "a binary file" if 0 in head and not cut_off else None
+    return None
+
+
+def require_file(path: Path) -> None:
+    if not path.is_file():
+        raise KsterError(f"{path}: {'is a directory, not a file' if path.is_dir() else 'no such file'}")
+
+
+def require_text(path: Path) -> None:
+    """Raises KsterError for a file that is no text at all, such as a Word document."""
+    if kind := binary_kind(path):
+        raise KsterError(f"{path}: {kind}, which is not accepted here; plain text is, one text a line")

@@ -16,9 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Name = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A model's name or directory.", show_default=False)
-]
+Name = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or directory.")]
 
 
 @app.command("list")

@@ -2,55 +2,32 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
 from kster.errors import KsterError
 
-
-class Method(StrEnum):
-    """How to translate: the base model alone, with kNN-MT, or with KSTER."""
-
-    BASE = "base"
-    KNN = "knn"
-    KSTER = "kster"
-
-
-class SearchMode(StrEnum):
-    """What of a memory is searched: all, the segments most like the sentence, or whichever suits its size."""
-
-    AUTO = "auto"
-    EXACT = "exact"
-    SHORTLIST = "shortlist"
-
+Method = Literal["base", "knn", "kster"]  # as `kster.translation.Method`, without importing torch
 
 Search = Annotated[
-    SearchMode,
+    Literal["auto", "exact", "shortlist"],
     typer.Option(
         help="Search all of a memory, or only the segments whose sources are most like the sentence; "
         "auto does so where a memory is large."
     ),
 ]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The memory's directory.", show_default=False)]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The memory's directory.")]
 Memories = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--memory", metavar="DIR", help="A memory; repeat to search several as one.", show_default=False
-    ),
+    typer.Option("--memory", metavar="DIR", help="A memory; repeat to search several as one."),
 ]
-Terms = Annotated[
-    Path | None,
-    typer.Option("--terms", metavar="BASE", help="A term base, whose terms are kept.", show_default=False),
-]
+Terms = Annotated[Path | None, typer.Option(metavar="BASE", help="A term base, whose terms are kept.")]
 Model = Annotated[
     str | None,
     typer.Option(
-        metavar="MODEL",
-        help="A directory, a name (`kster models list`) or a hub id; a memory knows its own.",
-        show_default=False,
+        metavar="MODEL", help="A directory, a name (`kster models list`) or a hub id; a memory knows its own."
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu, cuda, cuda:0, …")]
@@ -61,20 +38,14 @@ Precision = Annotated[
         help="auto (bfloat16 on a CPU made for it, float16 on a GPU), int8, bfloat16, float16 or float32.",
     ),
 ]
-SourceLang = Annotated[
-    str | None,
-    typer.Option("--source-lang", metavar="CODE", help="Source language.", show_default=False),
-]
-TargetLang = Annotated[
-    str | None,
-    typer.Option("--target-lang", metavar="CODE", help="Target language.", show_default=False),
-]
+SourceLang = Annotated[str | None, typer.Option(metavar="CODE", help="Source language.")]
+TargetLang = Annotated[str | None, typer.Option(metavar="CODE", help="Target language.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Beam = Annotated[int, typer.Option(min=1, max=256, help="Hypotheses kept at each step.")]
 LengthPenalty = Annotated[
     float | None,
     typer.Option(
-        "--length-penalty",
         min=-10,
         max=10,
         help="Above 0 favours longer translations.",
@@ -82,10 +53,7 @@ LengthPenalty = Annotated[
     ),
 ]
 BatchSentences = Annotated[
-    int | None,
-    typer.Option(
-        "--batch-sentences", min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows"
-    ),
+    int | None, typer.Option(min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows")
 ]
 Methods = Annotated[
     str | None,
@@ -100,18 +68,18 @@ Methods = Annotated[
 ]
 
 
-def chosen_methods(given: str | None, *, with_memory: bool) -> list[str]:
+def chosen_methods(given: str | None, *, with_memory: bool) -> list[Method]:
     """The methods of a `--methods` list, in the order given."""
-    known = [method.value for method in Method]
+    known: tuple[Method, ...] = get_args(Method)
     if given is None:
-        return known if with_memory else [known[0]]
-    chosen = [name.strip() for name in given.split(",") if name.strip()]
-    unknown = [name for name in chosen if name not in known]
-    if unknown or not chosen:
+        return list(known) if with_memory else ["base"]
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
         raise KsterError(
             f"--methods {given!r}: {', '.join(unknown) or 'nothing'} is no method; "
             f"accepted: {', '.join(known)}, separated by commas"
         )
-    if not with_memory and chosen != [known[0]]:
+    if not with_memory and names != ["base"]:
         raise KsterError(f"--methods {given}: all but base need a memory; give one with --memory DIR")
-    return list(dict.fromkeys(chosen))
+    return [method for name in dict.fromkeys(names) for method in known if method == name]

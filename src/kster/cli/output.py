@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import json as json_module
 import logging
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from enum import IntEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+SHOWN_REJECTIONS = 20  # --json has them all
 
 
 class Talk(IntEnum):
@@ -68,14 +74,26 @@ def if_interrupted(kept: str) -> Iterator[None]:
         raise
 
 
-def as_json(value: Any) -> str:
-    """One line of JSON."""
-    return json.dumps(value, ensure_ascii=False)
+def as_json(value: Any, indent: int | None = None) -> str:
+    """JSON, on one line unless it is indented; dataclasses as objects."""
+
+    def written(other: Any) -> Any:
+        return asdict(other) if is_dataclass(other) and not isinstance(other, type) else str(other)
+
+    return json_module.dumps(value, ensure_ascii=False, indent=indent, default=written)
 
 
 def emit_json(value: Any) -> None:
     """A result for a machine, which a person can read, too."""
-    emit(json.dumps(value, ensure_ascii=False, indent=2))
+    emit(as_json(value, indent=2))
+
+
+def emit_result(value: Any, text: str, *, json: bool) -> None:
+    """The value for a machine that asks for JSON, else the text for a person."""
+    if json:
+        emit_json(value)
+    else:
+        emit(text)
 
 
 def emit_json_list(values: Iterable[Any]) -> None:
@@ -85,6 +103,29 @@ def emit_json_list(values: Iterable[Any]) -> None:
         emit(f"{separator}\n  {as_json(value)}", end="")
         separator = ","
     emit("[]" if separator == "[" else "\n]")
+
+
+def emit_row(fields: Sequence[str], for_people: str) -> None:
+    """A line: for people on a terminal, else fields separated by tabs."""
+    emit(for_people if on_terminal() else "\t".join(fields))
+
+
+def emit_file(write: Callable[[Path], object]) -> None:
+    """What `write` writes to a file: it is written whole before any of it is shown, as every export is."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "export"
+        write(file)
+        with file.open(encoding="utf-8", newline="") as text:
+            shutil.copyfileobj(text, sys.stdout)
+    flush()
+
+
+def note_rejections(rejected: Sequence[object]) -> None:
+    """What of a file was not imported, and why."""
+    for rejection in rejected[:SHOWN_REJECTIONS]:
+        note(f"  {rejection}")
+    if len(rejected) > SHOWN_REJECTIONS:
+        note(f"  … and {len(rejected) - SHOWN_REJECTIONS:,} more (--json lists them all)")
 
 
 def on_terminal() -> bool:
@@ -110,21 +151,25 @@ def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
     return captured.get().rstrip("\n")
 
 
-def facts(items: Iterable[tuple[str, str]]) -> str:
+def facts(items: Mapping[str, str]) -> str:
     """Names and values, one line each, aligned."""
-    listed = list(items)
-    width = max(len(name) for name, _ in listed)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in listed)
+    width = max(map(len, items))
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in items.items())
 
 
-def size(count: int) -> str:
+def size(bytes: int) -> str:
     """Bytes for people: 1,234 B, 5.6 MB."""
-    amount = float(count)
+    amount = float(bytes)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 1000 or unit == "GB":
             return f"{amount:,.0f} {unit}" if unit == "B" else f"{amount:,.1f} {unit}"
         amount /= 1000
     raise AssertionError("unreachable")
+
+
+def count(number: int, noun: str) -> str:
+    """1 segment, 2,000 segments."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def one_line(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,8 +18,7 @@ Models = Annotated[
 
 def serve(
     host: Annotated[
-        str | None,
-        typer.Option(help="Anything but loopback needs API keys.", show_default="127.0.0.1"),
+        str | None, typer.Option(help="Anything but loopback needs API keys.", show_default="127.0.0.1")
     ] = None,
     port: Annotated[int | None, typer.Option(show_default="8017")] = None,
     model: Models = None,
@@ -50,19 +49,10 @@ def serve(
     Memories named here serve every client; a memory brings its model.
     """
     require_extra("`kster serve`", "server")
-    from kster.server.auth.keys import require_some_key
     from kster.server.settings import read_settings
 
-    given: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "models": model,
-        "memories": memory,
-        "data": data,
-        "device": device,
-        "precision": precision,
-    }
-    settings = read_settings(config, given)
+    given = {"host": host, "port": port, "models": model, "memories": memory, "data": data}
+    settings = read_settings(config, {**given, "device": device, "precision": precision})
     if ray or ray_address:
         require_extra("`kster serve --ray`", "ray")
         from kster.cluster import environment, lifecycle
@@ -73,9 +63,6 @@ def serve(
 
         serve_on_ray(settings, address, replicas)
         return
-    if settings.keys_required:
-        require_some_key(settings)  # before seconds are spent on loading models
-
     from kster.server.run import serve as run
 
     run(settings)

@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kster.cli.options import Json
-from kster.cli.output import emit, emit_json, emit_json_list, flush, note, on_terminal, one_line
+from kster.cli.output import (
+    count,
+    emit,
+    emit_file,
+    emit_json,
+    emit_json_list,
+    emit_result,
+    emit_row,
+    flush,
+    note,
+    note_rejections,
+    one_line,
+)
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
     from kster.terms import Term, TermBase, TermImport
 
-SHOWN = 20  # rejections printed; --json has them all
-
 app = typer.Typer(help="Make, fill and look after term bases: what things must be called in a translation.")
 
-Base = Annotated[Path, typer.Argument(metavar="BASE", help="The term base, a file.", show_default=False)]
+Base = Annotated[Path, typer.Argument(metavar="BASE", help="The term base, a file.")]
 Format = Annotated[
-    str | None,
-    typer.Option(metavar="FORMAT", help="tbx, tsv or csv.", show_default="by the file's name"),
+    str | None, typer.Option(metavar="FORMAT", help="tbx, tsv or csv.", show_default="by the file's name")
 ]
-
-
-class CaseRule(StrEnum):
-    ANY = "any"
-    EXACT = "exact"
 
 
 @app.command()
 def create(
     base: Base,
-    source_lang: Annotated[
-        str, typer.Option("--source-lang", metavar="CODE", help="Source language.", show_default=False)
-    ],
-    target_lang: Annotated[
-        str, typer.Option("--target-lang", metavar="CODE", help="Target language.", show_default=False)
-    ],
+    source_lang: Annotated[str, typer.Option(metavar="CODE", help="Source language.")],
+    target_lang: Annotated[str, typer.Option(metavar="CODE", help="Target language.")],
 ) -> None:
     """Make an empty term base for a pair of languages."""
     from kster.terms import TermBase
@@ -56,20 +52,18 @@ def create(
 @app.command()
 def add(
     base: Base,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What it is called.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What it is called.")],
     targets: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TARGET", help="What it must be called, the preferred one first.", show_default=False
-        ),
+        typer.Argument(metavar="TARGET", help="What it must be called, the preferred one first."),
     ] = None,
     part_of_speech: Annotated[
         str | None,
         typer.Option("--pos", metavar="POS", help="noun, verb, adjective, adverb, proper noun or other."),
     ] = None,
     case: Annotated[
-        CaseRule, typer.Option(help="Whether upper and lower case must be as written.")
-    ] = CaseRule.ANY,
+        Literal["any", "exact"], typer.Option(help="Whether upper and lower case must be as written.")
+    ] = "any",
     note_text: Annotated[str, typer.Option("--note", metavar="TEXT", help="For people.")] = "",
     do_not_translate: Annotated[
         bool, typer.Option("--do-not-translate", help="It stays as it is; TARGET is not needed.")
@@ -86,25 +80,20 @@ def add(
         source,
         targets or [],
         part_of_speech=part_of_speech,
-        case=case.value,
+        case=case,
         note=note_text,
         translate=not do_not_translate,
         inside_words=inside_words,
     )
     with _open(base) as opened:
         added = opened.add(new)
-    if json:
-        emit_json(dataclasses.asdict(added))
-    else:
-        emit(f"term {added.id}: {_shown(added)}")
+    emit_result(added, f"term {added.id}: {_shown(added)}", json=json)
 
 
 @app.command()
 def remove(
     base: Base,
-    ids: Annotated[
-        list[int] | None, typer.Argument(metavar="ID", help="Terms to remove.", show_default=False)
-    ] = None,
+    ids: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Terms to remove.")] = None,
     source: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Instead of ids: the terms of exactly this source.")
     ] = None,
@@ -113,10 +102,10 @@ def remove(
     if bool(ids) == (source is not None):
         raise KsterError("name what to remove: either ids, or --source; nothing was removed")
     with _open(base) as opened:
-        count = opened.remove(ids) if ids else opened.remove_source(source or "")
-    if count == 0:
+        removed = opened.remove(ids) if ids else opened.remove_source(source or "")
+    if removed == 0:
         raise KsterError(f"{base}: no term has the source {source!r}; nothing was removed")
-    emit(f"removed {_count(count, 'term')}")
+    emit(f"removed {count(removed, 'term')}")
 
 
 @app.command("list")
@@ -125,21 +114,18 @@ def list_terms(base: Base, json: Json = False) -> None:
     with _open(base) as opened:
         terms = opened.terms()
     if json:
-        emit_json_list(dataclasses.asdict(one) for one in terms)
+        emit_json_list(terms)
         return
     for one in terms:
-        if on_terminal():
-            emit(f"{one.id:>6}  {_shown(one)}")
-        else:
-            emit(f"{one.id}\t{one_line(one.source)}\t{', '.join(map(one_line, one.targets))}")
+        fields = [str(one.id), one_line(one.source), ", ".join(map(one_line, one.targets))]
+        emit_row(fields, f"{one.id:>6}  {_shown(one)}")
 
 
 @app.command("import")
 def import_files(
     base: Base,
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help=".tbx .tsv .csv, also with .gz or .xz.", show_default=False),
+        list[Path], typer.Argument(metavar="FILE", help=".tbx .tsv .csv, also with .gz or .xz.")
     ],
     format: Format = None,
     json: Json = False,
@@ -175,10 +161,7 @@ def _show_import(file: Path, report: TermImport) -> None:
         f"{len(report.rejected):,} rejected"
     )
     flush()
-    for rejection in report.rejected[:SHOWN]:
-        note(f"  {rejection}")
-    if len(report.rejected) > SHOWN:
-        note(f"  … and {len(report.rejected) - SHOWN:,} more (--json lists them all)")
+    note_rejections(report.rejected)
 
 
 @app.command()
@@ -192,14 +175,9 @@ def export(
     """Write all terms to a TBX, TSV or CSV file, or to standard output."""
     with _open(base) as opened:
         if file is not None:
-            note(f"{file}: {_count(opened.export_file(file, format=format), 'term')}")
+            note(f"{file}: {count(opened.export_file(file, format=format), 'term')}")
             return
-        with tempfile.TemporaryDirectory() as folder:  # written whole before any of it is shown
-            written = Path(folder) / "export"
-            opened.export_file(written, format=format or "tsv")
-            with written.open(encoding="utf-8", newline="") as text:
-                shutil.copyfileobj(text, sys.stdout)
-    flush()
+        emit_file(lambda place: opened.export_file(place, format=format or "tsv"))
 
 
 @app.command()
@@ -210,7 +188,6 @@ def check(
         typer.Argument(
             metavar="FILE",
             help="Translations to check: .tmx .xliff .po .tsv .csv, …; none: the terms themselves.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,
@@ -222,10 +199,8 @@ def check(
         problems = [problem for file in files or [] for problem in _lost_terms(opened, file)]
         if not files:
             problems = contradictions(opened.terms())
-    if json:
-        emit_json({"ok": not problems, "problems": problems})
-    else:
-        emit("\n".join(_problem(problem) for problem in problems) or f"{base}: nothing to complain of")
+    said = "\n".join(_problem(problem) for problem in problems) or f"{base}: nothing to complain of"
+    emit_result({"ok": not problems, "problems": problems}, said, json=json)
     if problems:
         raise typer.Exit(1)
 
@@ -256,7 +231,3 @@ def _open(base: Path) -> TermBase:
 
 def _shown(one: Term) -> str:
     return f"{one.source} → {', '.join(one.targets) if one.translate else '(not translated)'}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -18,27 +17,21 @@ from kster.extras import require_extra
 
 def train(
     config: Annotated[
-        Path | None,
-        typer.Argument(metavar="CONFIG", help="YAML; see recipes/example.yaml.", show_default=False),
+        Path | None, typer.Argument(metavar="CONFIG", help="YAML; see recipes/example.yaml.")
     ] = None,
     pairs: Annotated[
         list[Path] | None,
         typer.Option(
-            "--pairs",
             metavar="FILE",
             help="Instead of CONFIG: TMX, XLIFF, PO, TSV, CSV, or NAME for NAME.en and NAME.de; repeatable.",
-            show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="DIR", help="With --pairs: where all goes.", show_default=False),
-    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="DIR", help="With --pairs: where all goes.")] = None,
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
     set: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key (training.steps=100); repeatable."),
+        typer.Option(metavar="KEY=VALUE", help="Override a key (training.steps=100); repeatable."),
     ] = None,
     smoother: Annotated[
         bool,
@@ -50,8 +43,7 @@ def train(
     ] = False,
     prepare_only: Annotated[bool, typer.Option("--prepare-only", help="Prepare the data and stop.")] = False,
     max_seconds: Annotated[
-        float | None,
-        typer.Option("--max-seconds", min=0, help="Stop with a checkpoint after so long; a rerun continues."),
+        float | None, typer.Option(min=0, help="Stop with a checkpoint after so long; a rerun continues.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -86,7 +78,7 @@ def train(
         results = fit_carried(settings, report.model, device=settings.device, say=note)
         note(table(results))
     if json:
-        emit_json({name: str(v) if isinstance(v, Path) else v for name, v in asdict(report).items()})
+        emit_json(report)
     elif report.finished:
         emit(f"finished in {report.seconds:.0f} s: {report.model}")
     if report.stopped_by:

@@ -1,4 +1,4 @@
-"""`kster translate`: lines in, translated lines out."""
+"""`kster translate`: lines in, translated lines out; or a document in, the same in another language out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from kster.cli.binary import require_text
-from kster.cli.document import is_document, require_document, translate_document
-from kster.cli.lines import file_lines, line_blocks
-from kster.cli.loading import open_translator
+from kster.cli.lines import file_lines, line_blocks, require_file, require_text
+from kster.cli.loading import Loading, open_translator
 from kster.cli.options import (
     BatchSentences,
     Beam,
@@ -25,27 +23,21 @@ from kster.cli.options import (
     Model,
     Precision,
     Search,
-    SearchMode,
     SourceLang,
     TargetLang,
     Terms,
 )
-from kster.cli.output import note
-from kster.cli.progress import is_watched, progress_bar
-from kster.cli.translation_writers import (
-    Explain,
-    choose_writer,
-    note_confidence,
-    note_matches,
-    note_repairs,
-)
+from kster.cli.output import count, if_interrupted, note
+from kster.cli.progress import is_watched, progress_bar, progress_bars
+from kster.cli.translation_writers import Explain, choose_writer, note_confidence, note_matches, note_repairs
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
-    from kster.translation.translator import TranslateOptions
+    from kster.translation.translator import TranslateOptions, Translator
 
 BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
 LEAST_MATCH = 50  # per cent
+MOST_NAMED = 10  # places of a document to look at
 EXPLAINED_BLOCK = 128  # explanations are a thousand times larger than their sentences
 
 
@@ -55,7 +47,6 @@ def translate(
         typer.Argument(
             metavar="DOCUMENT",
             help="A file to be translated whole, to the one that --output names: .docx, .html, .md, .po, …",
-            show_default=False,
         ),
     ] = None,
     memory: Memories = None,
@@ -71,21 +62,17 @@ def translate(
     ] = None,
     beam: Beam = 4,
     length_penalty: LengthPenalty = None,
-    n_best: Annotated[
-        int, typer.Option("--n-best", min=1, help="Translations of each line, separated by tabs.")
-    ] = 1,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations of each line, separated by tabs.")] = 1,
     explain: Annotated[
         Explain | None,
         typer.Option(
             metavar="FORMAT",
             help="Say for every word who decided it and which examples spoke: "
             "json (one object a line) or html (one page).",
-            show_default=False,
         ),
     ] = None,
     matches: Annotated[
-        int,
-        typer.Option(min=0, max=100, help="Name so many fuzzy matches of a line, in --json or as notes."),
+        int, typer.Option(min=0, max=100, help="Name so many fuzzy matches of a line, in --json or as notes.")
     ] = 0,
     confidence: Annotated[
         bool,
@@ -107,7 +94,7 @@ def translate(
     batch_sentences: BatchSentences = None,
     device: Device = "auto",
     precision: Precision = "auto",
-    search: Search = SearchMode.AUTO,
+    search: Search = "auto",
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
 ) -> None:
@@ -119,11 +106,11 @@ def translate(
     A memory knows its model: `--memory DIR` alone is enough. The terms of `--terms BASE` (kster terms) are
     kept, in whatever form the sentence needs.
     """
-    _require_sense(method, bool(memory), beam, n_best, html=explain is Explain.HTML, json=json)
+    _require_sense(method, bool(memory), beam, n_best, html=explain == "html", json=json)
     if matches and not memory:
         raise KsterError("--matches needs a memory; give one with --memory DIR")
     options: TranslateOptions = {
-        "method": method.value if method else None,
+        "method": method,
         "beam": beam,
         "length_penalty": length_penalty,
         "n_best": n_best,
@@ -132,7 +119,7 @@ def translate(
         "split_sentences": not whole_lines,
         "batch_sentences": batch_sentences,
     }
-    if document is None and input is not None and is_document(input):
+    if document is None and input is not None and _is_document(input):
         document, input = input, None
     if document is not None:
         if input is not None or explain or json or n_best > 1 or matches or confidence:
@@ -140,16 +127,19 @@ def translate(
                 f"{document}: a document is written once; no --input, --explain, --json, --n-best, "
                 "--matches, --confidence"
             )
-        output = require_document(document, output)
-        translator = open_translator(
-            memory or [], model, device, source_lang, target_lang, precision, terms, search.value
-        )
-        translate_document(translator, document, output, options)
+        output = _require_document(document, output)
+    else:
+        _require_files(input, output)
+    how: Loading = {
+        "device": device,
+        "precision": precision,
+        "source_lang": source_lang,
+        "target_lang": target_lang,
+    }
+    translator = open_translator(memory, model, terms, search, **how)
+    if document is not None and output is not None:
+        _translate_document(translator, document, output, options)
         return
-    _require_files(input, output)
-    translator = open_translator(
-        memory or [], model, device, source_lang, target_lang, precision, terms, search.value
-    )
     done = 0
     with _writer(output, lambda: done) as out:
         find = partial(translator.memory.matches, n=matches, least=LEAST_MATCH) if matches else None  # type: ignore[union-attr]
@@ -176,7 +166,7 @@ def _require_sense(
     method: Method | None, with_memory: bool, beam: int, n_best: int, *, html: bool, json: bool
 ) -> None:
     """Before a model is loaded and a file opened."""
-    if method not in (None, Method.BASE) and not with_memory:
+    if method not in (None, "base") and not with_memory:
         raise KsterError(f"--method {method} needs a memory; give one with --memory DIR")
     if n_best > beam:
         raise KsterError(f"--n-best {n_best} needs a beam at least as wide; --beam is {beam}")
@@ -186,14 +176,13 @@ def _require_sense(
 
 def _require_files(input: Path | None, output: Path | None) -> None:
     """That there is an input of plain text, and that the output would not overwrite it."""
-    if input is not None and not input.is_file():
-        raise KsterError(f"{input}: {'is a directory, not a file' if input.is_dir() else 'no such file'}")
-    if input is not None and is_document(input.with_suffix("")) and input.suffix in (".gz", ".xz"):
-        raise KsterError(f"{input}: is a document; unpack it first")
     if input is not None:
+        require_file(input)
+        if _is_document(input.with_suffix("")) and input.suffix in (".gz", ".xz"):
+            raise KsterError(f"{input}: is a document; unpack it first")
         require_text(input)
-    if input is not None and output is not None and output.exists() and input.samefile(output):
-        raise KsterError(f"{output}: is the input, too; nothing was written")
+        if output is not None and output.exists() and input.samefile(output):
+            raise KsterError(f"{output}: is the input, too; nothing was written")
     if output is not None and output.is_dir():
         raise KsterError(f"{output}: is a directory, not a file to write to")
     if output is not None and not output.parent.is_dir():
@@ -230,5 +219,42 @@ def _outcome(output: Path, kept: list[Path], done: int) -> str:
     state = "is as it was" if output.exists() else "was not made"
     if not kept:
         return f"{output} {state}"
-    lines = f"{done:,} line{'' if done == 1 else 's'}"
-    return f"what was translated before ({lines}) is in {kept[0]}, {output} {state}"
+    return f"what was translated before ({count(done, 'line')}) is in {kept[0]}, {output} {state}"
+
+
+# Documents -------------------------------------------------------------------------------------------
+
+
+def _is_document(path: Path) -> bool:
+    """Whether a file is one by its name; `.txt` may be, or lines."""
+    from kster.documents.kinds import SUFFIXES
+
+    return path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".txt"
+
+
+def _require_document(document: Path, output: Path | None) -> Path:
+    """Where to write; checked before a model is loaded in vain."""
+    from kster.documents.kinds import SUFFIXES
+
+    require_file(document)
+    if document.suffix.lower() not in SUFFIXES:
+        raise KsterError(
+            f"{document}: not a kind of document that is known ({' '.join(SUFFIXES)}); lines of plain text "
+            "are read from standard input, or with --input FILE"
+        )
+    if output is None:
+        example = document.with_stem(f"{document.stem}.translated").name
+        raise KsterError(f"{document}: name the file to write, such as --output {example}")
+    return output
+
+
+def _translate_document(
+    translator: Translator, document: Path, output: Path, options: TranslateOptions
+) -> None:
+    from kster.translation.files import translate_file
+
+    with if_interrupted(f"{output} was not written"), progress_bars({"translating": "texts"}) as show:
+        done = translate_file(translator, document, output, options, partial(show, "translating"))
+    if done.repaired:
+        shown = ", ".join(done.repaired[:MOST_NAMED]) + (" …" if len(done.repaired) > MOST_NAMED else "")
+        note(f"kster: placeholders or tags were put back where they seemed to belong; look at {shown}")

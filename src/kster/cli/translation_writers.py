@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from kster.cli.options import Method
 from kster.cli.output import ReaderGone, as_json, note, one_line
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
     FindMatches = Callable[[str], list[Match]]
 
 
-class Explain(StrEnum):
-    JSON = "json"
-    HTML = "html"
+Explain = Literal["json", "html"]
 
 
 def note_repairs(translations: list[Translation], before: int) -> None:
@@ -92,7 +88,7 @@ class Json(Lines):
         data = translation.to_json()
         if self.find is not None:
             found = self.find(translation.source) if translation.source.strip() else []
-            data["matches"] = [asdict(match) for match in found]
+            data["matches"] = found
         return as_json(data)
 
 
@@ -121,7 +117,7 @@ def choose_writer(
     json: bool,
     find: FindMatches | None,
 ) -> Lines:
-    if explain is Explain.HTML:
+    if explain == "html":
         return Html(out, _page(translator, method))
     return Json(out, find) if json or explain else Lines(out)
 
@@ -137,7 +133,7 @@ def _page(translator: Translator, method: Method | None) -> Page:
 
     model, memory = translator.model, translator.memory
     directories = [] if memory is None else [m.directory for m in getattr(memory, "memories", [memory])]
-    used = method.value if method else ("base" if memory is None else "kster")
+    used = method or ("base" if memory is None else "kster")
     return Page(
         facts={
             "method": used,

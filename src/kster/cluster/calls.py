@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
+from kster.cluster.wire import Part
 from kster.server.errors import ApiError
 
 log = logging.getLogger("kster.cluster")
@@ -28,16 +29,10 @@ class Unreachable(ApiError):
 
     def __init__(self, who: str, what: str = "nothing was changed; try again in a few seconds") -> None:
         super().__init__(f"{who} does not answer; it is being started again; {what}")
-        self.who = who
+        self._of = (who, what)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unreachable, (self.who, str(self))
-
-
-def _unreachable(who: str, message: str) -> Unreachable:
-    error = Unreachable(who)
-    error.args = (message,)
-    return error
+        return Unreachable, self._of
 
 
 _handles: dict[str, Any] = {}
@@ -79,6 +74,31 @@ def ask_each(questions: Mapping[str, tuple[Any, ...]], *, lost: list[str] | None
         except (RayActorError, GetTimeoutError) as error:
             _give_up(name, error, lost)
     return answers
+
+
+def ask_of_parts(
+    parts: Sequence[Part], method: str, *arguments: Any, lost: list[str] | None = None, **named: Any
+) -> dict[Part, Any]:
+    """What a method of each part's memory says, by one call to each shard. lost: as above."""
+    by_shard: dict[str, list[Part]] = {}
+    for part in parts:
+        by_shard.setdefault(SHARD + part.shard, []).append(part)
+    asked = {
+        name: ("read_each", [part.directory for part in own], method, arguments, named)
+        for name, own in by_shard.items()
+    }
+    answers = ask_each(asked, lost=lost)
+    found = {
+        part: answer
+        for name, own in answers.items()
+        for part, answer in zip(by_shard[name], own, strict=True)
+    }
+    return {part: found[part] for part in parts if part in found}
+
+
+def ask_about(part: Part, operation: str, *arguments: Any) -> Any:
+    """A question to the shard of a part, about its directory. Raises Unreachable."""
+    return ask(SHARD + part.shard, operation, part.directory, *arguments)
 
 
 def change(name: str, operation: str, *arguments: Any, seconds: float = CHANGE_SECONDS) -> Any:

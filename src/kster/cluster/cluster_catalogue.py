@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from kster.cluster.actors import shards_offered
-from kster.cluster.calls import SHARD, Unreachable, ask, ask_each, change
+from kster.cluster.calls import SHARD, Unreachable, ask, ask_about, ask_each, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.errors import KsterError
@@ -54,7 +54,7 @@ class ClusterCatalogue(Catalogue):
                 return None
             self.places.add_first(*key, *place)
             parts = self.places.of(*key)
-        description = ask(SHARD + parts[0].shard, "describe", parts[0].directory)
+        description = ask_about(parts[0], "describe")
         description.require(served.model, Path(parts[0].directory))
         with self._lock:
             opened = ClusterMemory(memory.id, description, served.model, self.places, self._kept_in)
@@ -89,14 +89,7 @@ class ClusterCatalogue(Catalogue):
         if place is None:
             raise KsterError(f"{directory}: no shard of the cluster is on a machine that has this memory")
         description: Description = ask(SHARD + place[0], "describe", resolved)
-        row = self._database.one("SELECT id FROM memories WHERE directory = ?", (resolved,))
-        if row is None:
-            self._database.change(
-                "INSERT INTO memories (name, created, directory) VALUES (?, ?, ?)",
-                (Path(resolved).name, description.created, resolved),
-            )
-            row = self._database.one("SELECT id FROM memories WHERE directory = ?", (resolved,))
-        id: int = row["id"]  # type: ignore[index]
+        id = self._entered(Path(resolved), description.created).id
         self.places.add_first(id, description.fingerprint, *place)
         return id
 

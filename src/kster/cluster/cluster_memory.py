@@ -9,12 +9,11 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
-import numpy as np
 from torch import Tensor
 
-from kster.cluster.calls import SHARD, ask, ask_each, change
+from kster.cluster.calls import SHARD, ask_about, ask_of_parts, change
 from kster.cluster.catalogue_service import Parts
-from kster.cluster.importing import import_over_shards
+from kster.cluster.importing import Destination, import_over_shards
 from kster.cluster.retrieval import Placed, shortlists
 from kster.cluster.shard import SMOOTHER, write_smoother
 from kster.cluster.wire import OWN, PART_SHIFT, Changed, Limits, Part, Prepared, Sentence
@@ -91,20 +90,12 @@ class ClusterMemory(Memory):
     @property
     def entry_count(self) -> int:
         """Also brings the smoother up to date: whoever translates asks this first."""
-        by_shard = _by_shard(self.parts)
-        answers = ask_each(
-            {SHARD + shard: ("facts", [p.directory for p in parts]) for shard, parts in by_shard.items()},
-            lost=self.lost,
-        )
-        facts = {
-            part.number: fact
-            for name, own in answers.items()
-            for part, fact in zip(by_shard[name.removeprefix(SHARD)], own, strict=True)
-        }
-        if 0 in facts and facts[0].smoother != self._smoother:
-            home = self.parts[0]
-            write_smoother(self.directory / SMOOTHER, ask(SHARD + home.shard, "smoother", home.directory))
-            self._smoother = facts[0].smoother
+        parts = self.parts
+        facts = ask_of_parts(parts, "facts", lost=self.lost)
+        home = facts.get(parts[0]) if parts else None
+        if home is not None and home.smoother != self._smoother:
+            write_smoother(self.directory / SMOOTHER, ask_about(parts[0], "smoother"))
+            self._smoother = home.smoother
         return sum(fact.entries for fact in facts.values())
 
     @property
@@ -134,7 +125,7 @@ class ClusterMemory(Memory):
             own = wanted[wanted >> PART_SHIFT == part.number]
             if not len(own):
                 continue
-            origins = ask(SHARD + part.shard, "provenance", part.directory, np.asarray(own & OWN))
+            origins = self._read(part, "provenance", (own & OWN).tolist())
             for entry, origin in zip(own.tolist(), origins, strict=True):
                 segment = _abroad(part, origin.segment)
                 found[entry] = replace(origin, segment=segment, memory=str(self.directory))
@@ -165,23 +156,21 @@ class ClusterMemory(Memory):
 
     def segment(self, id: int) -> Segment:
         part = self._part_of(id)
-        return _abroad(part, ask(SHARD + part.shard, "read", part.directory, "segment", id & OWN))
+        return _abroad(part, self._read(part, "segment", id & OWN))
 
     def segments(
         self, limit: int | None = None, offset: int = 0, query: str | None = None, *, state: str = "live"
     ) -> list[Segment]:
         found: list[Segment] = []
-        named = {"state": state}
         for part in self.parts:
-            (count,) = ask(SHARD + part.shard, "read_each", [part.directory], "segment_count", [query], named)
+            count = self._read(part, "segment_count", query, state=state)
             if offset >= count:
                 offset -= count
                 continue
             left = None if limit is None else limit - len(found)
             if left == 0:
                 break
-            asked = "read_each", [part.directory], "segments", [left, offset, query], named
-            (page,) = ask(SHARD + part.shard, *asked)
+            page = self._read(part, "segments", left, offset, query, state=state)
             found += [_abroad(part, segment) for segment in page]
             offset = 0
         return found
@@ -192,8 +181,7 @@ class ClusterMemory(Memory):
     def history(self, id: int | None = None, *, limit: int = 100, offset: int = 0) -> list[Event]:
         if id is not None:
             part = self._part_of(id)
-            events = ask(SHARD + part.shard, "read", part.directory, "history", id & OWN)
-            return [_event_abroad(part, event) for event in events]
+            return [_event_abroad(part, event) for event in self._read(part, "history", id & OWN)]
         found = [
             _event_abroad(part, event)
             for part, events in self._each("history", limit=limit + offset)
@@ -207,7 +195,7 @@ class ClusterMemory(Memory):
         for part in self.parts:
             after = -1
             while True:
-                page, after = ask(SHARD + part.shard, "export", part.directory, after)
+                page, after = self._read(part, "live_after", after)
                 for segment in page:
                     yield Pair(segment.source, segment.target, segment.unit)
                 if after < 0:
@@ -218,11 +206,8 @@ class ClusterMemory(Memory):
 
     def size(self) -> MemorySize:
         every = [size for _, size in self._each("size")]
-        return MemorySize(
-            sum(size.entries for size in every),
-            sum(size.segments for size in every),
-            sum(size.without_keys for size in every),
-        )
+        names = ("entries", "segments", "without_keys")
+        return MemorySize(**{name: sum(getattr(size, name) for size in every) for name in names})
 
     def info(self) -> MemoryInfo:
         (_, first), *others = self._each("info")
@@ -230,8 +215,8 @@ class ClusterMemory(Memory):
         sums = {
             name: sum(getattr(info, name) for info in every)
             for name in (
-                *("segments", "drafts", "rejected", "superseded", "removed", "entries", "without_keys"),
-                *("unusable", "bytes_on_disk"),
+                *("segments", "drafts", "rejected", "superseded", "removed"),
+                *("entries", "without_keys", "unusable", "bytes_on_disk"),
             )
         }
         return replace(first, directory=str(self.directory), **sums)
@@ -262,7 +247,7 @@ class ClusterMemory(Memory):
             newest, "replace", unit, source, target, made_of=[pair], origin=origin, **named
         )
         for part in older:
-            if outdated := ask(SHARD + part.shard, "with_unit", part.directory, unit):
+            if outdated := self._read(part, "with_unit", unit):
                 self._change(part, "remove", outdated)
         return _abroad(newest, segment)
 
@@ -284,12 +269,7 @@ class ClusterMemory(Memory):
         return _abroad(part, edited)
 
     def set_status(
-        self,
-        ids: int | Iterable[int],
-        status: str,
-        *,
-        author: str | None = None,
-        beside: Iterable[int] = (),
+        self, ids: int | Iterable[int], status: str, *, author: str | None = None, beside: Iterable[int] = ()
     ) -> list[Segment]:
         by_part = self._by_part(ids, "changed")
         others = set(beside)
@@ -311,7 +291,7 @@ class ClusterMemory(Memory):
         }
         unknown = wanted - {part.number << PART_SHIFT | id for part, own in by_part.items() for id in own}
         for part, own in by_part.items():
-            missing = ask(SHARD + part.shard, "missing", part.directory, own) if own else []
+            missing = self._read(part, "missing", own) if own else []
             unknown |= {part.number << PART_SHIFT | id for id in missing}
         if unknown:
             named = ", ".join(map(str, sorted(unknown)[:10])) + (" …" if len(unknown) > 10 else "")
@@ -340,7 +320,8 @@ class ClusterMemory(Memory):
     ) -> ImportReport:
         if approve_drafts:
             pairs = map(approved, pairs)
-        return import_over_shards(self, self._parts, pairs, Origin(origin, author), progress)
+        into = Destination(self.number, self.description, self.model, self._parts)
+        return import_over_shards(into, pairs, Origin(origin, author), progress, self.split_from)
 
     # -----------------------------------------------------------------------------------------------
 
@@ -352,20 +333,11 @@ class ClusterMemory(Memory):
 
     def _each(self, method: str, *arguments: Any, **named: Any) -> list[tuple[Part, Any]]:
         """What every part says to the same question, in their order."""
-        by_shard = _by_shard(self.parts)
-        answers = ask_each(
-            {
-                SHARD + shard: ("read_each", [p.directory for p in parts], method, arguments, named)
-                for shard, parts in by_shard.items()
-            },
-            lost=self.lost,
-        )
-        found = [
-            (part, answer)
-            for name, own in answers.items()
-            for part, answer in zip(by_shard[name.removeprefix(SHARD)], own, strict=True)
-        ]
-        return sorted(found, key=lambda item: item[0].number)
+        return list(ask_of_parts(self.parts, method, *arguments, lost=self.lost, **named).items())
+
+    def _read(self, part: Part, method: str, *arguments: Any, **named: Any) -> Any:
+        """What one part says. Raises Unreachable."""
+        return ask_of_parts([part], method, *arguments, **named)[part]
 
     def _change(
         self, part: Part, method: str, *arguments: Any, made_of: Sequence[Pair] = (), **named: Any
@@ -375,13 +347,6 @@ class ClusterMemory(Memory):
         prepared = [Prepared(*text, draft.keys, draft.values) for text, draft in drafts.items()]
         wanted = Changed(token_hex(16), part.directory, method, arguments, tuple(named.items()), prepared)
         return change(SHARD + part.shard, "change", wanted)
-
-
-def _by_shard(parts: Sequence[Part]) -> dict[str, list[Part]]:
-    found: dict[str, list[Part]] = {}
-    for part in parts:
-        found.setdefault(part.shard, []).append(part)
-    return found
 
 
 def _abroad(part: Part, segment: Segment) -> Segment:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import os
@@ -17,6 +16,7 @@ from kster.cluster.actors import shards_offered, start_catalogue, start_shard
 from kster.cluster.calls import NAMESPACE, forget_handles
 from kster.cluster.environment import prepare
 from kster.errors import KsterError
+from kster.server.settings import is_loopback
 
 log = logging.getLogger("kster.cluster")
 
@@ -61,7 +61,7 @@ def warn_if_open() -> list[str]:
     if os.environ.get("RAY_AUTH_MODE", "").lower() == "token":
         return []
     addresses = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
-    if all(ipaddress.ip_address(address).is_loopback for address in addresses):
+    if all(map(is_loopback, addresses)):
         return []
     warning = (
         "this Ray cluster asks for no token and can be reached from other machines: whoever reaches its "

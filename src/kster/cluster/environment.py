@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import secrets
 from pathlib import Path
+
+from kster.server.settings import is_loopback
 
 LOOPBACK = "127.0.0.1"
 # Ray's own mode for one machine, which is the default of other systems than Linux: nodes have the loopback
@@ -17,12 +18,10 @@ CURRENT = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_clus
 def prepare(address: str | None = None) -> None:
     """address: of the cluster to join; "auto" or None for the one that runs on this machine, if any does."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault(
-        "RAY_NUM_REDIS_GET_RETRIES", "3"
-    )  # ten seconds each; the default is to try 20 times
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # ten seconds each, instead of 20 times
     if token_file().is_file() or os.environ.get("RAY_AUTH_TOKEN"):
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-    if is_loopback(address_of(address)):
+    if is_on_loopback(address_of(address)):
         os.environ.update(ONE_MACHINE)
 
 
@@ -55,9 +54,6 @@ def address_of(address: str | None) -> str:
         return LOOPBACK
 
 
-def is_loopback(address: str) -> bool:
-    host = address.rpartition(":")[0] or address
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+def is_on_loopback(address: str) -> bool:
+    """address: a host, perhaps with a port."""
+    return is_loopback((address.rpartition(":")[0] or address).strip("[]"))

@@ -17,29 +17,41 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import ray
 
 from kster.cluster.actors import shards_offered
-from kster.cluster.calls import CHANGE_SECONDS, SHARD, Unreachable, ask_each, change, change_soon, got
+from kster.cluster.calls import CHANGE_SECONDS, SHARD, Unreachable, ask_of_parts, change, change_soon, got
 from kster.cluster.catalogue_service import Parts
+from kster.cluster.wire import Part
 from kster.errors import KsterError
 from kster.formats import Pair, Rejection
 from kster.memory import ImportReport, KeyMaker
 from kster.memory.adding import Origin, drafts_of, flaw
 from kster.memory.importing import CHUNK
 from kster.memory.store.change import Draft
+from kster.memory.store.description import Description
 from kster.model import BaseModel
-
-if TYPE_CHECKING:
-    from kster.cluster.cluster_memory import ClusterMemory
 
 log = logging.getLogger("kster.cluster")
 
 PAIRS_A_TASK = CHUNK
 TOUCHED_SECONDS = 60.0  # between two signs of life of an import
 CHUNKS_AHEAD = 2  # whose keys are being made, for each core
+
+
+class Destination(NamedTuple):
+    """The memory that an import goes into."""
+
+    number: int
+    description: Description
+    model: KeyMaker
+    places: Parts
+
+    @property
+    def parts(self) -> list[Part]:
+        return self.places.of(self.number, self.description.fingerprint)
 
 
 class NamedModel(NamedTuple):
@@ -57,11 +69,7 @@ def reference_of(model: KeyMaker) -> NamedModel | KeyMaker:
     if not isinstance(model, BaseModel):
         return model
     return NamedModel(
-        model.name,
-        model.network.precision,
-        model.source_lang,
-        model.target_lang,
-        model.device.type == "cuda",
+        model.name, model.network.precision, model.source_lang, model.target_lang, model.device.type == "cuda"
     )
 
 
@@ -97,20 +105,20 @@ def shard_of(source: str, shards: int) -> int:
 
 
 def import_over_shards(
-    memory: ClusterMemory,
-    parts: Parts,
+    memory: Destination,
     pairs: Iterable[Pair | Rejection],
     origin: Origin,
     progress: Callable[[int], None] | None,
+    split_from: int,
 ) -> ImportReport:
-    """See `Memory.import_pairs`."""
+    """See `Memory.import_pairs`. split_from: more pairs than this are divided among all shards."""
     stream = iter(pairs)
-    beginning = list(islice(stream, memory.split_from + 1))
+    beginning = list(islice(stream, split_from + 1))
     home = memory.parts[-1]
-    shards, large = shards_offered(), len(beginning) > memory.split_from
+    shards, large = shards_offered(), len(beginning) > split_from
     if not large or len(shards) < 2:
         shards, large = [home.shard], False
-    work = _Import(memory, parts, shards, origin, progress)
+    work = _Import(memory, shards, origin, progress)
     try:
         work.stage(chain(beginning, stream))
         if large:
@@ -128,17 +136,17 @@ def import_over_shards(
 class _Import:
     def __init__(
         self,
-        memory: ClusterMemory,
-        parts: Parts,
+        memory: Destination,
         shards: Sequence[str],
         origin: Origin,
         progress: Callable[[int], None] | None,
     ) -> None:
-        self.memory, self.parts, self.shards = memory, parts, shards
+        self.memory, self.parts, self.shards = memory, memory.places, shards
         self.origin, self.progress = origin, progress or (lambda _: None)
         self.report = ImportReport()
         self.id = token_hex(8)
-        self.directories = [f"{memory.number}-{memory.fingerprint[:16]}-{self.id}" for _ in shards]
+        name = f"{memory.number}-{memory.description.fingerprint[:16]}-{self.id}"
+        self.directories = [name for _ in shards]
         self._staged = list(zip(shards, self.directories, strict=True))  # ours as long as nobody names them
         self._seen, self._touched = 0, 0.0
         self._model = ray.put(reference_of(memory.model))
@@ -182,11 +190,7 @@ class _Import:
         return new
 
     def _known(self, texts: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-        by_shard: dict[str, list[str]] = {}
-        for part in self.memory.parts:
-            by_shard.setdefault(SHARD + part.shard, []).append(part.directory)
-        answers = ask_each({shard: ("known", own, texts) for shard, own in by_shard.items()})
-        return set().union(*answers.values())
+        return set().union(*ask_of_parts(self.memory.parts, "known", texts).values())
 
     def _store(self, seen: int, new: dict[int, Pair], made: Sequence[Any]) -> None:
         """In the order of the import: of equal contexts the newest counts."""
@@ -210,7 +214,7 @@ class _Import:
         """Make what was staged part of the memory, and a new part for what is added from now on."""
         memory, newest = self.memory, f"{self.directories[0]}-home"
         change(SHARD + home, "create", newest, memory.description)
-        self.parts.add(memory.number, memory.fingerprint, [*self._staged, (home, newest)])
+        self.parts.add(memory.number, memory.description.fingerprint, [*self._staged, (home, newest)])
         self._staged = []
 
     def discard(self) -> None:

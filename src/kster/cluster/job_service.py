@@ -11,7 +11,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from kster.cluster.calls import JOBS, NAMESPACE, SHARD, ask, ask_each, change, got, node_of
+from kster.cluster.calls import JOBS, NAMESPACE, SHARD, ask_about, ask_of_parts, change, got, node_of
 from kster.cluster.cluster_engine import ClusterEngine
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.importing import NamedModel, model_of, reference_of
@@ -32,6 +32,7 @@ class JobService:
     def __init__(self, settings: ServerSettings, shared: Sequence[int]) -> None:
         self._engine = JobsEngine(settings, shared)
         self._jobs, self._uploads = self._engine.jobs, self._engine.uploads
+        self.get, self.of_memory = self._jobs.get, self._jobs.of_memory
 
     def receive(self, job: str, name: str, offset: int, piece: bytes) -> None:
         """A piece of an upload; the same piece may come twice."""
@@ -43,12 +44,6 @@ class JobService:
 
     def submit(self, kind: str, memory: int, owner: int | None, request: dict[str, Any], id: str) -> Job:
         return self._jobs.get(id) or self._jobs.submit(kind, memory, owner, request, id)
-
-    def get(self, id: str) -> Job | None:
-        return self._jobs.get(id)
-
-    def of_memory(self, memory: int) -> list[Job]:
-        return self._jobs.of_memory(memory)
 
     def cancel(self, id: str) -> Job:
         job = self._jobs.get(id)
@@ -103,14 +98,14 @@ class ClusterJobRunners(JobRunners):
         where = NodeAffinitySchedulingStrategy(node_of(SHARD + part.shard), soft=False)
         on_gpu = isinstance(reference, NamedModel) and reference.gpu
         task = fit_part.options(scheduling_strategy=where, num_gpus=1 if on_gpu else 0)
-        directory = ask(SHARD + part.shard, "place", part.directory)
+        directory = ask_about(part, "place")
         result = got(task.remote(reference, directory, job.request.get("settings", {}), job.id))
         if result is None:
             self._jobs.report(job, "stopped", 0)  # raises as whoever stopped it wanted
             raise KsterError("the fit was stopped")
         home = memory.parts[0]
         if part != home:
-            files = ask(SHARD + part.shard, "smoother", part.directory)
+            files = ask_about(part, "smoother")
             change(SHARD + home.shard, "put_smoother", home.directory, files)
         job.points[:] = result["curve"]
         return result
@@ -118,11 +113,8 @@ class ClusterJobRunners(JobRunners):
 
 def _largest(parts: Sequence[Part]) -> Part:
     """A memory that is divided is fitted by its largest part: a fit takes a sample anyway."""
-    asked = {SHARD + part.shard for part in parts}
-    own = {name: [p for p in parts if SHARD + p.shard == name] for name in asked}
-    answers = ask_each({name: ("facts", [p.directory for p in mine]) for name, mine in own.items()})
-    sizes = {p: f.entries for name in own for p, f in zip(own[name], answers[name], strict=True)}
-    return max(parts, key=lambda part: sizes[part])
+    facts = ask_of_parts(parts, "facts")
+    return max(parts, key=lambda part: facts[part].entries)
 
 
 @ray.remote(num_cpus=1, max_retries=1)

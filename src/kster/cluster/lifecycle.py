@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kster.cluster.environment import LOOPBACK, is_loopback, make_token, prepare
+from kster.cluster.environment import is_on_loopback, make_token, prepare
 from kster.errors import KsterError
 from kster.files import write_atomically
 
@@ -195,12 +195,9 @@ def _runs(name: str, namespace: str | None = None) -> bool:
 
 def warn_where_open(host: str) -> str | None:
     """What to say about a cluster that listens on an address that others can reach."""
-    if is_loopback(host):
+    if is_on_loopback(host):
         return None
     return (
         f"{host} can be reached by others: only who has the token may use Ray's ports, but what travels "
         "is not encrypted unless you set up TLS (docs/how-to/cluster.md)"
     )
-
-
-DEFAULT_HOST = LOOPBACK

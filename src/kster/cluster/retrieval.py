@@ -169,10 +169,7 @@ def shortlists(
 
 
 def _shortlist(
-    chosen: Chosen,
-    parts: Sequence[tuple[int, SegmentEntries]],
-    dimension: int,
-    same: Shortlist | None = None,
+    chosen: Chosen, parts: Sequence[tuple[int, SegmentEntries]], dimension: int, same: Shortlist | None = None
 ) -> Shortlist:
     """same: that of another sentence with the same segments."""
     keys, values = [np.zeros((0, dimension), np.float16)], [np.zeros(0, np.int32)]

@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager
 import anyio.to_thread
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
 from kster.server import errors
 from kster.server.api import (
@@ -22,13 +20,13 @@ from kster.server.api import (
     libretranslate,
     modernmt,
     modernmt_glossaries,
+    server_state,
     v1_jobs,
     v1_memories,
-    v1_status,
+    v1_segments,
     v1_terms,
     v1_translate,
 )
-from kster.server.api.context import principal_of
 from kster.server.middleware import RequestMiddleware
 from kster.server.page.routes import add_pages
 from kster.server.settings import ServerSettings
@@ -72,40 +70,17 @@ def create_app(settings: ServerSettings, engine: Engine | None = None) -> FastAP
         deepl_glossaries,
         v1_translate,
         v1_memories,
-        v1_status,
+        v1_segments,
         v1_terms,
         v1_jobs,
+        server_state,
     )
     for api in apis:
         app.include_router(api.router)
     add_pages(app)
-    _add_metrics(app)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
         )
     app.add_middleware(RequestMiddleware, settings=settings)
     return app
-
-
-def _add_metrics(app: FastAPI) -> None:
-    @app.get("/metrics", tags=["server"])
-    def metrics(request: Request) -> Response:
-        """For Prometheus; characters by key for admins only."""
-        principal = principal_of(request)
-        engine: Engine = request.app.state.engine
-        text = engine.metrics.text(engine.catalogue.sizes(), with_keys=principal.may("admin"))
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    @app.get("/live", tags=["server"])
-    async def live() -> dict[str, str]:
-        """The process answers. If it does not, start it again."""
-        return {"status": "live"}
-
-    @app.get("/ready", tags=["server"])
-    def ready(request: Request) -> JSONResponse:
-        """Whether requests should be sent here: models are loaded, and the server is not being stopped."""
-        engine: Engine = request.app.state.engine
-        if engine.jobs.stopping.is_set():
-            return JSONResponse({"status": "stopping"}, 503)
-        return JSONResponse({"status": "ready", "pairs": [model.pair for model in engine.models]})

@@ -23,19 +23,17 @@ SHARE = 2  # connections may take one descriptor in so many; memories and files 
 
 
 class LimitedConnection(H11Protocol):
-    """`most` and `header_seconds` are set on a subclass, by `limited`."""
+    """most: how many there may be; header_seconds: how long a client may take for the head of a request."""
 
-    most = 0
-    header_seconds = 0.0
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, most: int, header_seconds: float, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._most, self._header_seconds = most, header_seconds
         self._waiting_for_headers: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.most:
-            log.warning("a connection was refused: there are too many", extra={"most": self.most})
+        if len(self.connections) > self._most:
+            log.warning("a connection was refused: there are too many", extra={"most": self._most})
             transport.write(FULL)
             transport.close()
             return
@@ -57,17 +55,12 @@ class LimitedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _expect_headers(self) -> None:
-        self._waiting_for_headers = self.loop.call_later(self.header_seconds, self.transport.close)
+        self._waiting_for_headers = self.loop.call_later(self._header_seconds, self.transport.close)
 
     def _headers_are_there(self) -> None:
         if self._waiting_for_headers is not None:
             self._waiting_for_headers.cancel()
             self._waiting_for_headers = None
-
-
-def limited(most: int, header_seconds: float) -> type[LimitedConnection]:
-    """A protocol for uvicorn with these limits."""
-    return type("Limited", (LimitedConnection,), {"most": most, "header_seconds": header_seconds})
 
 
 def connection_limit(wanted: int) -> int:

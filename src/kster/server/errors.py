@@ -27,6 +27,7 @@ class ApiError(KsterError):
 
     status: int = 400
     kind: str = "BadRequestException"  # as ModernMT's clients know errors
+    headers: dict[str, str] | None = None
 
 
 class TooLarge(ApiError):
@@ -72,11 +73,11 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(KsterError)
     async def mistaken(request: Request, error: KsterError) -> JSONResponse:
-        status, kind = (error.status, error.kind) if isinstance(error, ApiError) else (400, ApiError.kind)
         if is_disk_full(error):
             return _no_room(request)
+        told = error if isinstance(error, ApiError) else ApiError
         message = request.app.state.engine.catalogue.forget_paths(str(error))
-        return error_response(request, status, message, kind)
+        return error_response(request, told.status, message, told.kind, told.headers)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:

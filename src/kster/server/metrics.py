@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -21,57 +22,36 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self._registry = shown = CollectorRegistry()
-        self._of_keys = CollectorRegistry()
-        Gauge("kster_build_info", "Which version serves.", ("version",), registry=shown).labels(
-            __version__
-        ).set(1)
+        self._registry, self._of_keys = CollectorRegistry(), CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        gauge("kster_build_info", "Which version serves.", ("version",)).labels(__version__).set(1)
 
-        self.requests = Counter(
-            "kster_requests_total", "Answered requests.", ("route", "status"), registry=shown
-        )
-        self.seconds = Histogram(
-            "kster_request_seconds", "Time to answer.", ("route",), buckets=SECONDS, registry=shown
-        )
-        self.in_progress = Gauge(
-            "kster_requests_in_progress", "Requests that are being answered.", registry=shown
-        )
-        self.waiting_requests = Gauge(
-            "kster_requests_waiting", "Requests with sentences that wait for translation.", registry=shown
+        self.requests = counter("kster_requests_total", "Answered requests.", ("route", "status"))
+        self.seconds = histogram("kster_request_seconds", "Time to answer.", ("route",), buckets=SECONDS)
+        self.in_progress = gauge("kster_requests_in_progress", "Requests that are being answered.")
+        self.waiting_requests = gauge(
+            "kster_requests_waiting", "Requests with sentences that wait for translation."
         )
 
-        self.waiting_texts = Gauge(
-            "kster_waiting_texts", "Sentences that wait for translation.", registry=shown
-        )
-        self.batches = Histogram(
-            "kster_batch_texts", "Sentences translated together.", buckets=SIZES, registry=shown
-        )
-        self.search_seconds = Histogram(
+        self.waiting_texts = gauge("kster_waiting_texts", "Sentences that wait for translation.")
+        self.batches = histogram("kster_batch_texts", "Sentences translated together.", buckets=SIZES)
+        self.search_seconds = histogram(
             "kster_search_seconds",
             "Time of a batch that is spent searching memories, on a CPU.",
             buckets=SECONDS,
-            registry=shown,
         )
-        self._characters = Counter("kster_characters_total", "Characters translated.", registry=shown)
+        self._characters = counter("kster_characters_total", "Characters translated.")
         self._characters_of_key = Counter(
-            "kster_key_characters_total",
-            "Characters translated for a key.",
-            ("key",),
-            registry=self._of_keys,
+            "kster_key_characters_total", "Characters translated for a key.", ("key",), registry=self._of_keys
         )
 
-        self.taught = Counter("kster_taught_segments_total", "Examples added one by one.", registry=shown)
-        self._entries = Gauge(
-            "kster_memory_entries", "Entries of memories in use.", OF_MEMORY, registry=shown
-        )
-        self._segments = Gauge(
-            "kster_memory_segments", "Segments of memories in use.", OF_MEMORY, registry=shown
-        )
-        self._without_keys = Gauge(
-            "kster_memory_segments_without_keys",
-            "Segments whose keys have yet to be made.",
-            OF_MEMORY,
-            registry=shown,
+        self.taught = counter("kster_taught_segments_total", "Examples added one by one.")
+        self._entries = gauge("kster_memory_entries", "Entries of memories in use.", OF_MEMORY)
+        self._segments = gauge("kster_memory_segments", "Segments of memories in use.", OF_MEMORY)
+        self._without_keys = gauge(
+            "kster_memory_segments_without_keys", "Segments whose keys have yet to be made.", OF_MEMORY
         )
 
     @property

@@ -15,13 +15,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kster.server.auth.access import Forbidden, Principal, identified, token_of
-from kster.server.errors import ApiError, bug_response, error_response
+from kster.server.auth.access import Principal, identified, token_of
+from kster.server.errors import ApiError, TooLarge, TooMany, bug_response, error_response
 from kster.server.settings import ServerSettings
 
 log = logging.getLogger("kster.server.auth.access")
 
-Refusal = tuple[int, str, str] | tuple[int, str, str, dict[str, str]]  # status, message, kind, headers
 UPLOADS = re.compile(
     r"^/(?:translate_file|v2/document|v1/memories/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$"
 )
@@ -35,6 +34,14 @@ KEYS_IN_HEADERS = re.compile(r"^/(?:v1|v2|mmt)/")  # LibreTranslate's clients ha
 CHOSEN = re.compile(r"^/memories/(none|[\d,]+)(/.*)$")  # before any path: which memories to use
 WITH_BODY = ("POST", "PUT", "PATCH")
 BODY_SECONDS = 30.0  # between two parts of a body
+
+
+class UnknownHost(ApiError):
+    status, kind = 403, "HostException"
+
+
+class OtherOrigin(ApiError):
+    status, kind = 403, "OriginException"
 
 
 class Buckets:
@@ -90,11 +97,12 @@ class RequestMiddleware:
         in_progress = request.app.state.engine.metrics.in_progress
         in_progress.inc()
         try:
-            refusal = self._refusal(request) or await self._refusal_by_key(request)
-            if refusal is not None:
-                await error_response(request, *refusal)(scope, receive, answer)
-            else:
-                await self.app(_as_meant(scope), self._limited(request, receive), answer)
+            self._require_own_pages(request)
+            await self._require_key(request)
+            await self.app(_as_meant(scope), self._limited(request, receive), answer)
+        except ApiError as refusal:  # of the two lines above: routes answer theirs themselves
+            told = error_response(request, refusal.status, str(refusal), refusal.kind, refusal.headers)
+            await told(scope, receive, answer)
         except asyncio.CancelledError:  # the server ends, and this request has had its time for it
             if status == 0:
                 message = "the server is being stopped; nothing was kept; try again when it is back"
@@ -109,38 +117,33 @@ class RequestMiddleware:
 
     # Before ------------------------------------------------------------------------------------------
 
-    def _refusal(self, request: Request) -> Refusal | None:
-        """For a request that goes no further."""
+    def _require_own_pages(self, request: Request) -> None:
+        """Raises ApiError for what the pages of other sites make a browser send."""
         if self.settings.on_loopback and not self.settings.keys_required:
             host = _netloc(f"//{request.headers.get('host', '')}").hostname or ""
             if host not in self._hosts:
                 # Some page's domain that was made to point here: its scripts have no business with us.
-                return (
-                    403,
-                    f"this server is not {host!r}; allow the name with `allowed_hosts`",
-                    "HostException",
-                )
+                raise UnknownHost(f"this server is not {host!r}; allow the name with `allowed_hosts`")
         if request.method not in SAFE_METHODS and not self._same_origin(request):
-            return 403, "requests from other sites' pages are not accepted", "OriginException"
-        return None
+            raise OtherOrigin("requests from other sites' pages are not accepted")
 
-    async def _refusal_by_key(self, request: Request) -> Refusal | None:
+    async def _require_key(self, request: Request) -> None:
         """Before anything of the body is read: who asks, and whether they may send so much so often."""
-        if UNLIMITED.match(request.url.path):
-            return None
+        path, upload = request.url.path, UPLOADS.match(request.url.path)
+        if UNLIMITED.match(path):
+            return
         who = await asyncio.to_thread(identified, request)
         if self._buckets is not None and (seconds := self._buckets.wait(_client(request, who))) > 0:
-            headers = {"Retry-After": str(math.ceil(seconds))}
-            return 429, f"slow down: try again in {seconds:.1f} s", "TooManyRequestsException", headers
-        path, upload = request.url.path, UPLOADS.match(request.url.path)
+            refusal = TooMany(f"slow down: try again in {seconds:.1f} s")
+            refusal.headers = {"Retry-After": str(math.ceil(seconds))}
+            raise refusal
         if request.method in WITH_BODY and (KEYS_IN_HEADERS.match(path) or (upload and token_of(request))):
             if isinstance(who, ApiError):
-                return who.status, str(who), who.kind
-            if upload and path not in TRANSLATED and not who.may("write"):
-                return 403, f"this needs a key with scope write; this one has {who.scope}", Forbidden.kind
+                raise who
+            if upload and path not in TRANSLATED:
+                who.require("write")
         if int(_digits(request.headers.get("content-length"))) > self._limit(request):
-            return 413, self._too_large(request), "PayloadTooLargeException"
-        return None
+            raise TooLarge(self._too_large(request))
 
     def _same_origin(self, request: Request) -> bool:
         origin = request.headers.get("origin")

@@ -8,13 +8,14 @@ import os
 import signal
 import socket
 import threading
+from functools import partial
 from types import FrameType
 
 import uvicorn
 
 from kster.errors import KsterError
 from kster.server.app import create_app
-from kster.server.connections import connection_limit, limited
+from kster.server.connections import LimitedConnection, connection_limit
 from kster.server.database import sole_server
 from kster.server.logs import log_to_stderr
 from kster.server.settings import ServerSettings
@@ -55,9 +56,11 @@ def _serve(settings: ServerSettings, address: socket.socket) -> None:
     log_to_stderr(settings.log_level)
     engine = Engine(settings)
     app = create_app(settings, engine)
+    most = connection_limit(settings.max_connections)
+    connection = partial(LimitedConnection, most=most, header_seconds=settings.header_seconds)
     config = uvicorn.Config(
         app,
-        http=limited(connection_limit(settings.max_connections), settings.header_seconds),
+        http=connection,  # type: ignore[arg-type]  # called as the class would be
         loop="asyncio",  # also where another package has brought uvloop: what is tested is what runs
         log_config=None,
         access_log=False,

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kster.errors import SettingsError
 from kster.model_places import HOME_VARIABLE
 
 PREFIX = "KSTER_"
 CONFIG_VARIABLE = "KSTER_CONFIG"  # where the YAML file is; not a setting itself
-LISTS = {"models", "memories", "cors_origins", "allowed_hosts"}
 
 
 class ModelSetting(BaseModel):
@@ -26,6 +25,11 @@ class ModelSetting(BaseModel):
     path: str
     source: str | None = None
     target: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"path": value} if isinstance(value, str) else value
 
 
 class ServerSettings(BaseModel):
@@ -89,14 +93,17 @@ class ServerSettings(BaseModel):
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
     """`debug`, `info`, `warning` or `error`."""
 
+    @field_validator("models", "memories", "cors_origins", "allowed_hosts", mode="before")
+    @classmethod
+    def _parts(cls, value: Any) -> Any:
+        """Variables have lists as texts with commas between the parts."""
+        if isinstance(value, str):
+            return [part.strip() for part in value.split(",") if part.strip()]
+        return [] if value is None else value
+
     @property
     def on_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def keys_required(self) -> bool:
@@ -108,6 +115,14 @@ class ServerSettings(BaseModel):
         if self.requests_per_minute is not None:
             return self.requests_per_minute
         return 0 if self.on_loopback else 600
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_settings(
@@ -122,7 +137,6 @@ def read_settings(
     variables = _from_environment(environment)
     on_command_line = {name: value for name, value in (given or {}).items() if value not in (None, [])}
     merged = {**(_from_file(config) if config is not None else {}), **variables, **on_command_line}
-    merged["models"] = [{"path": m} if isinstance(m, str) else m for m in merged.get("models") or []]
     try:
         return ServerSettings(**merged)
     except ValidationError as error:
@@ -160,7 +174,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             raise SettingsError(
                 f"{variable}: no such setting; accepted: {CONFIG_VARIABLE} and {PREFIX} before {_names()}"
             )
-        found[name] = [part.strip() for part in text.split(",") if part.strip()] if name in LISTS else text
+        found[name] = text
     return found
 
 

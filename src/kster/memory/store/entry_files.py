@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 
 from kster.errors import DamagedMemory
-from kster.files import sync_directory
+from kster.files import sync, sync_directory
 
 KEY = np.dtype("<f2")
 VALUE = np.dtype("<i4")
@@ -158,7 +158,7 @@ class Appender:
 
     def sync(self) -> None:
         """Returns when everything appended would survive a power cut."""
-        _sync(self._values)
+        sync(self._values)
         self._close_shard()
         if self._created_shard:
             sync_directory(self._files.directory)
@@ -194,14 +194,9 @@ class Appender:
 
     def _close_shard(self) -> None:
         if self._shard is not None:
-            _sync(self._shard)
+            sync(self._shard)
             self._shard.close()
             self._shard = None
-
-
-def _sync(file: BufferedRandom) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _open_at(path: Path, size: int) -> BufferedRandom:

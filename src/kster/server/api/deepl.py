@@ -80,8 +80,7 @@ async def translate(given: Given, engine: TheEngine, principal: Reader) -> dict[
 def _texts(given: Parameters) -> list[str]:
     if not given.values.get("text"):
         raise KsterError("Parameter 'text' not specified.")
-    texts = given.texts("text")
-    return [texts] if isinstance(texts, str) else texts
+    return given.texts("text")
 
 
 def required(given: Parameters, name: str) -> str:

@@ -25,7 +25,7 @@ from kster.server.api.deepl import require_languages, required, wish_of
 from kster.server.api.file_translation import KEPT_SECONDS, keep, source_of, translate_document
 from kster.server.api.parameters import Given
 from kster.server.api.texts import Means, in_good_time, is_target_already
-from kster.server.api.uploads import shown_name
+from kster.server.api.transfers import shown_name
 from kster.server.auth.access import NotFound
 from kster.server.errors import ApiError, TooMany
 

@@ -17,7 +17,7 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.server.api.context import Reader, TheEngine, Writer
-from kster.server.api.parameters import Given
+from kster.server.api.parameters import Given, whole_number
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
@@ -91,9 +91,9 @@ def glossary_part(engine: Engine, principal: Principal, id: str, served: ServedM
 
 
 def _glossary(engine: Engine, principal: Principal, id: str) -> tuple[ServerMemory, ServedModel]:
-    if not (id.isascii() and id.isdigit() and len(id) < 16):
+    if (number := whole_number(id)) is None:
         raise NotFound(f"no glossary {id}")
-    memory = engine.catalogue.get(principal, int(id))
+    memory = engine.catalogue.get(principal, number)
     if not (memory.external_id or "").startswith(MARK):
         raise NotFound(f"memory {id} is no glossary; name it as `kster_memories`")
     return memory, engine.model_by_pair(str(memory.external_id).removeprefix(MARK))

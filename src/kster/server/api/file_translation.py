@@ -19,10 +19,10 @@ from starlette.responses import FileResponse
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
 from kster.server.api.context import TheEngine
-from kster.server.api.libretranslate import principal_by
-from kster.server.api.parameters import Parameters
+from kster.server.api.libretranslate import Caller
+from kster.server.api.parameters import Given
 from kster.server.api.texts import Means, Wish, in_good_time, is_target_already
-from kster.server.api.uploads import shown_name
+from kster.server.api.transfers import shown_name
 from kster.server.auth.access import NotFound
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
@@ -46,13 +46,13 @@ MOST_NAMED = 100  # places to be looked at
 
 
 @router.post("/translate_file")
-async def translate_file(request: Request, engine: TheEngine) -> dict[str, Any]:
+async def translate_file(
+    request: Request, parameters: Given, engine: TheEngine, principal: Caller
+) -> dict[str, Any]:
     """Multipart `file`, `source`, `target`, perhaps `memories`; the link works for an hour.
 
     `repaired` names places where placeholders or tags had to be put back: look at these.
     """
-    parameters = await Parameters.of(request)
-    principal = await asyncio.to_thread(principal_by, engine, request, parameters)
     upload = parameters.files.get("file")
     if upload is None:
         raise KsterError("Invalid request: missing file parameter")

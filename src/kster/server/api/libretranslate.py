@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 
 from kster.documents.html import HtmlText
 from kster.documents.kinds import SUFFIXES
@@ -15,54 +13,38 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.server.api.context import TheEngine
 from kster.server.api.given_terms import terms_in
-from kster.server.api.parameters import Given, Parameters
+from kster.server.api.parameters import Given
 from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, Wish, translate_from_each, translate_texts
 from kster.server.auth.access import Principal, Unauthorised, identify, token_of
-from kster.server.work.engine import Engine
 from kster.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])
 
 # LibreTranslate's documentation of parameters, for readers of /docs; they may also come as form or query.
-_BODY = {
-    "requestBody": {
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "q": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-                        "source": {"type": "string", "example": "en"},
-                        "target": {"type": "string", "example": "de"},
-                        "format": {"type": "string", "enum": ["text", "html"]},
-                        "alternatives": {"type": "integer"},
-                        "matches": {"type": "integer", "description": "fuzzy matches to name"},
-                        "confidence": {"type": "boolean", "description": "how likely it is right"},
-                        "memories": {
-                            "type": "array",
-                            "items": {"type": "integer"},
-                            "description": "ids of the memories to use; without it the automatic ones",
-                        },
-                        "terms": {
-                            "type": "object",
-                            "additionalProperties": {"type": "string"},
-                            "description": "sources and the targets that must be kept",
-                        },
-                        "term_bases": {
-                            "type": "array",
-                            "items": {"type": "integer"},
-                            "description": "ids of the term bases to keep; without it the automatic ones",
-                        },
-                        "api_key": {"type": "string"},
-                    },
-                }
-            }
-        }
-    }
+_TEXT: dict[str, Any] = {"type": "string"}
+_IDS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}}
+_PARAMETERS = {
+    "q": {"oneOf": [_TEXT, {"type": "array", "items": _TEXT}]},
+    "source": {**_TEXT, "example": "en"},
+    "target": {**_TEXT, "example": "de"},
+    "format": {**_TEXT, "enum": ["text", "html"]},
+    "alternatives": {"type": "integer"},
+    "matches": {"type": "integer", "description": "fuzzy matches to name"},
+    "confidence": {"type": "boolean", "description": "how likely it is right"},
+    "memories": {**_IDS, "description": "ids of the memories to use; without it the automatic ones"},
+    "terms": {
+        "type": "object",
+        "additionalProperties": _TEXT,
+        "description": "sources and the targets that must be kept",
+    },
+    "term_bases": {**_IDS, "description": "ids of the term bases to keep; without it the automatic ones"},
+    "api_key": _TEXT,
 }
+_SCHEMA = {"type": "object", "properties": _PARAMETERS}
+_BODY = {"requestBody": {"content": {"application/json": {"schema": _SCHEMA}}}}
 
 
-def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Principal:
+def principal_by(request: Request, parameters: Given, engine: TheEngine) -> Principal:
     """Who asks: LibreTranslate's clients send their key among the parameters."""
     token = parameters.text("api_key") or token_of(request)
     try:
@@ -71,42 +53,37 @@ def principal_by(engine: Engine, request: Request, parameters: Parameters) -> Pr
         raise KsterError(str(error)) from None  # 400, as LibreTranslate answers
 
 
+Caller = Annotated[Principal, Depends(principal_by)]
+
+
 @router.post("/translate", openapi_extra=_BODY)
-async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
+async def translate(parameters: Given, engine: TheEngine, principal: Caller) -> dict[str, Any]:
     """Translate a text or a list of them with the memories named, or else those that serve automatically.
 
     A client that can be told an address and nothing else names them there: `/memories/1,2/translate`.
     """
-    parameters = await Parameters.of(request)
-    principal = await asyncio.to_thread(principal_by, engine, request, parameters)
-    q = parameters.texts("q")
+    texts = parameters.texts("q")
     source, target = parameters.require("source"), parameters.require("target")
     format = parameters.text("format") or "text"
     if format not in ("text", "html"):
         raise KsterError(f"{format} format is not supported; accepted: text, html")
     alternatives = parameters.number("alternatives", 0, MAX_ALTERNATIVES)
-    texts = [q] if isinstance(q, str) else q
     engine.require_size(texts)
     detected = [engine.detector.best(text) for text in texts] if source == "auto" else None
     sources = [code for code, _ in detected] if detected else [source] * len(texts)
     matches = parameters.number("matches", 0, MAX_MATCHES)
     confidence = parameters.flag("confidence")
-    terms = terms_in(parameters.values.get("terms"))
     wish = Wish(
         HtmlText if format == "html" else None,
         alternatives,
         matches,
         confidence,
         memories=parameters.memories("memories"),
-        terms=terms,
+        terms=terms_in(parameters.values.get("terms")),
         term_bases=parameters.ids("term_bases") if "term_bases" in parameters.values else None,
     )
     answers = await translate_from_each(engine, principal, texts, sources, target, wish)
-    many = not isinstance(q, str)
-
-    def shown(values: list[Any]) -> Any:
-        return values if many else values[0]
-
+    shown = texts.answer
     answer: dict[str, Any] = {"translatedText": shown([own.text for own in answers])}
     if detected is not None:
         found = [{"confidence": confidence, "language": code} for code, confidence in detected]
@@ -125,14 +102,11 @@ async def translate(request: Request, engine: TheEngine) -> dict[str, Any]:
 
 
 @router.get("/translate", tags=["Apertium"])
-async def translate_for_omegat(request: Request, engine: TheEngine) -> JSONResponse:
+async def translate_for_omegat(parameters: Given, engine: TheEngine, principal: Caller) -> dict[str, Any]:
     """Apertium's way, which OmegaT speaks: `?q=…&langpair=en|de&key=…`."""
-    parameters = await Parameters.of(request)
     if "langpair" not in parameters.values:
         raise KsterError("send LibreTranslate's parameters with POST; GET takes `q` and `langpair=en|de`")
-    principal = await asyncio.to_thread(principal_by, engine, request, parameters)
-    q = parameters.texts("q")
-    texts = [q] if isinstance(q, str) else q
+    texts = parameters.texts("q")
     engine.require_size(texts)
     source, bar, target = parameters.require("langpair").partition("|")
     if not bar:
@@ -141,13 +115,8 @@ async def translate_for_omegat(request: Request, engine: TheEngine) -> JSONRespo
     wish = Wish(markup, memories=parameters.memories("memories"))
     answers = await translate_texts(engine, principal, engine.model_for(source, target), texts, wish)
     data = [{"translatedText": own.text} for own in answers]
-    return JSONResponse(
-        {
-            "responseData": data[0] if isinstance(q, str) else [{"responseData": item} for item in data],
-            "responseDetails": None,
-            "responseStatus": 200,
-        }
-    )
+    shown = data[0] if texts.alone else [{"responseData": item} for item in data]
+    return {"responseData": shown, "responseDetails": None, "responseStatus": 200}
 
 
 @router.api_route("/languages", methods=["GET", "POST"])
@@ -164,9 +133,8 @@ async def languages(engine: TheEngine) -> list[dict[str, Any]]:
 
 
 @router.post("/detect", openapi_extra=_BODY)
-def detect(request: Request, parameters: Given, engine: TheEngine) -> list[dict[str, Any]]:
+def detect(parameters: Given, engine: TheEngine, principal: Caller) -> list[dict[str, Any]]:
     """Which of the served languages a text is in, most likely first."""
-    principal_by(engine, request, parameters)
     q = parameters.require("q")
     engine.require_size([q])
     return [
@@ -177,9 +145,8 @@ def detect(request: Request, parameters: Given, engine: TheEngine) -> list[dict[
 
 
 @router.post("/suggest", openapi_extra=_BODY)
-def suggest(request: Request, parameters: Given, engine: TheEngine) -> dict[str, Any]:
+def suggest(parameters: Given, engine: TheEngine, principal: Caller) -> dict[str, Any]:
     """A better translation: it is learned at once."""
-    principal = principal_by(engine, request, parameters)
     principal.require("write")
     example = Pair(parameters.require("q"), parameters.require("s"))
     served = engine.model_for(parameters.require("source"), parameters.require("target"))

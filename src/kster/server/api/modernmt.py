@@ -7,19 +7,20 @@ undoes that.
 from __future__ import annotations
 
 import re
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.requests import Request
 
 from kster.documents.html import HtmlText
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs
-from kster.memory import Memory, Segment
+from kster.memory import Memory
 from kster.server.api.context import Reader, TheEngine, Writer
-from kster.server.api.parameters import Given, Parameters, memory_id
+from kster.server.api.parameters import Given, Parameters, memory_id, whole_number
 from kster.server.api.texts import MAX_ALTERNATIVES, Wish, translate_texts
-from kster.server.api.uploads import shown_name, store
+from kster.server.api.transfers import import_upload
 from kster.server.api.v1_jobs import visible_job
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.catalogue import ServerMemory
@@ -38,12 +39,10 @@ def ok(data: Any) -> dict[str, Any]:
 
 
 @router.get("/translate")
-async def translate(request: Request, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+async def translate(parameters: Given, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     """`hints` are ids of memories; without them those that serve automatically are used. `glossaries` are
     ids of further ones, whose segments are terms to be kept."""
-    parameters = await Parameters.of(request)
-    q, target = parameters.texts("q"), parameters.require("target")
-    texts = [q] if isinstance(q, str) else q
+    texts, target = parameters.texts("q"), parameters.require("target")
     engine.require_size(texts)
     given = parameters.text("source")
     source = given or engine.detector.best("\n".join(texts))[0]
@@ -67,7 +66,7 @@ async def translate(request: Request, engine: TheEngine, principal: Reader) -> d
         if answer.repaired:
             item["repaired"] = True
         data.append(item)
-    return ok(data[0] if isinstance(q, str) else data)
+    return ok(texts.answer(data))
 
 
 def _hints(given: Parameters) -> list[int] | None:
@@ -77,12 +76,11 @@ def _hints(given: Parameters) -> list[int] | None:
 
 
 @router.get("/translate/detect")
-async def detect(request: Request, engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    q = (await Parameters.of(request)).texts("q")
-    texts = [q] if isinstance(q, str) else q
+async def detect(parameters: Given, engine: TheEngine, principal: Reader) -> dict[str, Any]:
+    texts = parameters.texts("q")
     engine.require_size(texts)
     data = [{"billedCharacters": len(t), "detectedLanguage": engine.detector.best(t)[0]} for t in texts]
-    return ok(data[0] if isinstance(q, str) else data)
+    return ok(texts.answer(data))
 
 
 @router.get("/languages")
@@ -110,12 +108,9 @@ def list_memories(engine: TheEngine, principal: Reader) -> dict[str, Any]:
 
 @router.post("/memories")
 def create_memory(given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    name, description, external_id = (
-        given.require("name"),
-        given.text("description"),
-        given.text("external_id"),
-    )
-    return ok(_memory_json(engine.catalogue.create(principal, name, description, external_id)))
+    name, description = given.require("name"), given.text("description")
+    made = engine.catalogue.create(principal, name, description, given.text("external_id"))
+    return ok(_memory_json(made))
 
 
 @router.get("/memories/{id}")
@@ -139,14 +134,12 @@ def delete_memory(id: str, engine: TheEngine, principal: Writer) -> dict[str, An
 @router.post("/memories/{id}/content")
 def add_content(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """One pair, learned when this returns, or a TMX file, imported in the background."""
-    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
+    memory = named_memory(engine, principal, id, to_change=True)
     if "tmx" not in given.files:
         return _teach(engine, principal, memory, given, replace=False)
-    upload = given.files["tmx"]
-    job_id, path = store(engine, upload, f".tmx{packing(given)}")
-    served = _pair_of_tmx(engine, path)
-    name = shown_name(upload)
-    return ok(import_json(engine.accept_upload(principal, memory, served.pair, path, name, "tmx", job_id)))
+    upload, suffix = given.files["tmx"], f".tmx{packing(given)}"
+    job = import_upload(engine, principal, memory, upload, suffix, partial(_pair_of_tmx, engine))
+    return ok(import_json(job))
 
 
 def packing(given: Parameters) -> str:
@@ -160,7 +153,7 @@ def packing(given: Parameters) -> str:
 @router.put("/memories/{id}/content")
 def replace_content(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
     """The pair takes the place of whatever has its `tuid`."""
-    memory = engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
+    memory = named_memory(engine, principal, id, to_change=True)
     given.require("tuid")
     return _teach(engine, principal, memory, given, replace=True)
 
@@ -170,21 +163,27 @@ def _teach(
 ) -> dict[str, Any]:
     served = engine.model_for(given.require("source"), given.require("target"))
     pair = Pair(given.require("sentence"), given.require("translation"), given.text("tuid"))
+    return teach(engine, principal, memory, served, pair, replace)
+
+
+def teach(
+    engine: Engine, principal: Principal, memory: ServerMemory, served: ServedModel, pair: Pair, replace: bool
+) -> dict[str, Any]:
+    """Learn a single pair; its import job is done already."""
     author = principal.name
     (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace, author=author)
-    return ok(taught_json(memory, segment))
+    return ok(_taught_json(f"segment-{memory.id}-{segment.id}", memory))
 
 
-def taught_json(memory: ServerMemory, segment: Segment) -> dict[str, Any]:
-    """The import job of a single pair, which is done already."""
-    return {"id": f"segment-{memory.id}-{segment.id}", "memory": memory.id, "size": 1, "progress": 1.0}
+def _taught_json(id: str, memory: ServerMemory) -> dict[str, Any]:
+    return {"id": id, "memory": memory.id, "size": 1, "progress": 1.0}
 
 
 @router.get("/import-jobs/{id}")
 def show_job(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     if added := _ADDED.fullmatch(id):  # a single pair, which was there before its job's id was known
         memory = engine.catalogue.get(principal, int(added[1]))
-        return ok({"id": id, "memory": memory.id, "size": 1, "progress": 1.0})
+        return ok(_taught_json(id, memory))
     job = visible_job(engine, principal, id)
     if job.kind != "import":
         raise NotFound(f"no import job {id}")
@@ -197,14 +196,15 @@ def import_json(job: Job) -> dict[str, Any]:
     return {"id": job.id, "memory": job.memory, "size": job.total or 0, "progress": job.progress}
 
 
-def named_memory(engine: Engine, principal: Principal, id: str) -> ServerMemory:
+def named_memory(engine: Engine, principal: Principal, id: str, *, to_change: bool = False) -> ServerMemory:
     """By our id, or by the external one its owner gave it."""
-    if id.isascii() and id.isdigit() and len(id) < 16:
-        return engine.catalogue.get(principal, int(id))
-    for memory in engine.catalogue.visible(principal):
-        if memory.external_id == id:
-            return memory
-    raise NotFound(f"no memory {id}")
+    number = whole_number(id)
+    if number is None:
+        named = [memory.id for memory in engine.catalogue.visible(principal) if memory.external_id == id]
+        if not named:
+            raise NotFound(f"no memory {id}")
+        number = named[0]
+    return engine.catalogue.get(principal, number, to_change=to_change)
 
 
 def _memory_json(memory: ServerMemory) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _memory_json(memory: ServerMemory) -> dict[str, Any]:
     }
 
 
-def _pair_of_tmx(engine: Engine, path: Any) -> ServedModel:
+def _pair_of_tmx(engine: Engine, path: Path) -> ServedModel:
     """The served language pair a TMX has units of; the first one listed when it has several."""
     for served in engine.models:
         try:

@@ -6,7 +6,6 @@ They are examples like all others, and terms: a translation that names their mem
 from __future__ import annotations
 
 import csv
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from kster.errors import KsterError
 from kster.formats import Pair
 from kster.formats.encoding import text_lines
 from kster.server.api.context import TheEngine, Writer
-from kster.server.api.modernmt import import_json, named_memory, ok, packing, taught_json
+from kster.server.api.modernmt import import_json, named_memory, ok, packing, teach
 from kster.server.api.parameters import Given, Parameters
-from kster.server.api.uploads import shown_name, store
+from kster.server.api.transfers import import_upload, shown_name
 from kster.server.auth.access import Principal
 from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
@@ -39,7 +38,7 @@ def add_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> di
     memory = _glossary(id, given, engine, principal)
     if "csv" in given.files:
         return ok(_import(engine, principal, memory, given, given.files["csv"]))
-    return ok(_teach(engine, principal, memory, given, replace=False))
+    return _teach(engine, principal, memory, given, replace=False)
 
 
 @router.put("/memories/{id}/glossary")
@@ -47,28 +46,28 @@ def replace_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -
     """The terms take the place of whatever has their `tuid`."""
     memory = _glossary(id, given, engine, principal)
     given.require("tuid")
-    return ok(_teach(engine, principal, memory, given, replace=True))
+    return _teach(engine, principal, memory, given, replace=True)
 
 
 def _glossary(id: str, given: Parameters, engine: Engine, principal: Principal) -> ServerMemory:
     kind = given.text("type") or DIRECTION
     if kind != DIRECTION:
         raise KsterError(f"glossaries of the type {kind!r} are not supported; accepted: {DIRECTION}")
-    return engine.catalogue.get(principal, named_memory(engine, principal, id).id, to_change=True)
+    return named_memory(engine, principal, id, to_change=True)
 
 
 def _import(
     engine: Engine, principal: Principal, memory: ServerMemory, given: Parameters, upload: UploadFile
 ) -> dict[str, Any]:
-    id, path = store(engine, upload, f".csv{packing(given)}")
-    try:
-        served = _pair_of(engine, _header(path))
-    except KsterError as error:
-        shutil.rmtree(path.parent, ignore_errors=True)
-        raise KsterError(
-            f"{str(error).replace(str(path), shown_name(upload))}; nothing was imported"
-        ) from None
-    job = engine.accept_upload(principal, memory, served.pair, path, shown_name(upload), "csv", id)
+
+    def pair_of(path: Path) -> ServedModel:
+        try:
+            return _pair_of(engine, _header(path))
+        except KsterError as error:
+            said = str(error).replace(str(path), shown_name(upload))
+            raise KsterError(f"{said}; nothing was imported") from None
+
+    job = import_upload(engine, principal, memory, upload, f".csv{packing(given)}", pair_of)
     engine.jobs.wait(job, WAITED)
     return import_json(job)
 
@@ -89,9 +88,7 @@ def _teach(
     served = _pair_of(engine, list(texts))
     source, target = (_text(texts, language) for language in (served.source, served.target))
     pair = Pair(source, target, given.text("tuid"))
-    author = principal.name
-    (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace, author=author)
-    return taught_json(memory, segment)
+    return teach(engine, principal, memory, served, pair, replace)
 
 
 def _terms(parameters: Parameters) -> dict[str, str]:

@@ -11,8 +11,18 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from kster.errors import KsterError
+from kster.server.work.owned import require_whole
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class Texts(list[str]):
+    """alone: whether it came as a text and not as a list of them; its answer then does, too."""
+
+    alone = False
+
+    def answer(self, values: list[Any]) -> Any:
+        return values[0] if self.alone else values
 
 
 class Parameters:
@@ -63,16 +73,16 @@ class Parameters:
             raise KsterError(f"Invalid request: missing {name} parameter")
         return value
 
-    def texts(self, name: str) -> str | list[str]:
+    def texts(self, name: str) -> Texts:
         """A text or a list of them; may be empty, must be there."""
         value = self.values.get(name)
         if value is None:
             raise KsterError(f"Invalid request: missing {name} parameter")
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return value
-        if isinstance(value, str):
-            return value
-        raise KsterError(f"`{name}` must be a text or a list of texts")
+        texts = Texts([value] if isinstance(value, str) else value if isinstance(value, list) else [value])
+        if not all(isinstance(text, str) for text in texts):
+            raise KsterError(f"`{name}` must be a text or a list of texts")
+        texts.alone = isinstance(value, str)
+        return texts
 
     def listed(self, name: str) -> list[str]:
         """Values that come as a list, or as one text with commas between them."""
@@ -118,18 +128,16 @@ def memories_of_address(request: Request) -> list[int] | None:
 Given = Annotated[Parameters, Depends(Parameters.of)]
 
 
+def whole_number(text: str) -> int | None:
+    """An id; None for what is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
 def memory_id(text: str, name: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise KsterError(f"`{name}` must be ids of memories, such as 1,2") from None
-
-
-def require_whole(text: str, name: str = "it") -> str:
-    """The text itself. Raises KsterError for half a character, which JSON can say and nothing can store."""
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise KsterError(f"{name} has half a character (a lone surrogate); send whole ones")
-    return text
 
 
 def _put(values: dict[str, Any], name: str, value: str) -> None:

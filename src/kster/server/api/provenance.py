@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from difflib import SequenceMatcher
+from math import prod
 from typing import Any
 
 from kster.translation import TokenExplanation, Translation
@@ -37,8 +39,8 @@ def words_of(
                 "end": end,
                 "mixing_weight": strongest.mixing_weight,
                 "bandwidth": strongest.bandwidth,
-                "probability": _product(token.probability for token in group),
-                "base_probability": _product(token.base_probability for token in group),
+                "probability": prod(token.probability for token in group),
+                "base_probability": prod(token.base_probability for token in group),
                 "term": next((token.term for token in group if token.term is not None), None),
                 "taught": _lesson(group, homes),
                 "confidence": group[0].confidence,
@@ -62,12 +64,8 @@ def mark_changes(base: list[dict[str, Any]], adapted: list[dict[str, Any]]) -> N
 
 def plain_words(text: str) -> list[dict[str, Any]]:
     """Words of a translation that was not explained."""
-    words, cursor = [], 0
-    for part in text.split():
-        start = text.index(part, cursor)
-        cursor = start + len(part)
-        words.append({"text": part, "start": start, "end": cursor})
-    return words
+    found = re.finditer(r"\S+", text)
+    return [{"text": word[0], "start": word.start(), "end": word.end()} for word in found]
 
 
 def _token(token: TokenExplanation, homes: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -79,19 +77,7 @@ def _token(token: TokenExplanation, homes: Mapping[str, dict[str, Any]]) -> dict
         "example_probability": token.example_probability,
         "mixing_weight": token.mixing_weight,
         "bandwidth": token.bandwidth,
-        "examples": [
-            {
-                "memory": homes.get(example.memory),
-                "segment": example.segment,
-                "source": example.source,
-                "target": example.target,
-                "position": example.position,
-                "token": example.token,
-                "distance": example.distance,
-                "weight": example.weight,
-            }
-            for example in ranked
-        ],
+        "examples": [{**asdict(example), "memory": homes.get(example.memory)} for example in ranked],
     }
 
 
@@ -122,10 +108,3 @@ def _segments(group: Sequence[TokenExplanation], homes: Mapping[str, dict[str, A
         }
         for (directory, segment), share in ranked
     ]
-
-
-def _product(factors: Any) -> float:
-    product = 1.0
-    for factor in factors:
-        product *= factor
-    return product

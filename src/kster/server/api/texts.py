@@ -10,10 +10,12 @@ from typing import Any, ParamSpec, TypeVar
 from kster.documents.document import at_most
 from kster.documents.html import HtmlText
 from kster.errors import KsterError
-from kster.memory import Match, Memory
+from kster.memory import Match, Memory, MemoryGroup
 from kster.server.auth.access import Principal
+from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
+from kster.server.work.term_catalogue import ServerTermBase
 from kster.server.work.term_guides import glossary_terms
 from kster.terms import Term
 from kster.text.codes import CodedText
@@ -26,6 +28,8 @@ T = TypeVar("T")
 
 MAX_ALTERNATIVES = 8
 MAX_MATCHES = 20
+LEAST_MATCH = 50  # per cent; below that nobody looks at one
+LONGEST_MATCHED = 1_000  # characters of a text that is compared with segments
 LOOKED_AT = 4  # hypotheses, for one that speaks to its readers as is wanted
 
 
@@ -57,8 +61,8 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A translation for clients. repaired, confidence: see `Translation`; matches: see `match_json`. warnings
-    are about memories that should have helped and could not."""
+    """A translation for clients. repaired, confidence: see `Translation`; matches: see `matches_json`.
+    warnings are about memories that should have helped and could not."""
 
     text: str
     alternatives: list[str] = field(default_factory=list)
@@ -72,7 +76,9 @@ class Answer:
 class Means:
     """What a translation is made with, and warnings about what is missing."""
 
-    memories: Sequence[Memory]
+    used: Sequence[tuple[ServerMemory, Memory]]  # that were named, or serve automatically
+    bases: Sequence[ServerTermBase]
+    memories: Sequence[Memory]  # of those used, and glossaries
     terms: Sequence[Term]
     warnings: Sequence[str]
     voice: Voice | None = None  # that was wanted, and that the memories have
@@ -85,18 +91,19 @@ class Means:
     @classmethod
     def _find(cls, engine: Engine, principal: Principal, served: ServedModel, wish: Wish) -> Means:
         catalogue = engine.catalogue
-        memories = [part for _, part in catalogue.chosen(principal, served, wish.memories)]
+        used = catalogue.chosen(principal, served, wish.memories)
+        memories = [part for _, part in used]
         glossaries = wish.glossaries(served) if wish.glossaries is not None else []
         memories += [part for part in glossaries if part not in memories]
-        given = [*wish.terms, *glossary_terms(glossaries)]
-        terms = engine.terms.terms_for(principal, served, wish.term_bases, given)
+        bases = engine.terms.chosen(principal, served, wish.term_bases)
+        terms = engine.terms.joined([*wish.terms, *glossary_terms(glossaries)], bases)
         warnings, voice = catalogue.warnings(principal, served, wish.memories), wish.voice
         if voice is not None:
             spoken = engine.voices.chosen(memories, served.target, voice)
             if spoken is None and wish.voice_needed:
                 raise KsterError("'formality' is not supported for given 'target_lang'.")
             memories, voice = (memories, None) if spoken is None else (spoken, voice)
-        return cls(memories, terms, warnings, voice, principal.name)
+        return cls(used, bases, memories, terms, warnings, voice, principal.name)
 
 
 async def in_good_time(engine: Engine, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
@@ -146,11 +153,8 @@ async def translate_texts(
         confidence=wish.confidence,
         key=means.key,
     )
-    found = await engine.matches(texts, means.memories, wish.matches, wish.context)
-    named = [
-        [match_json(text, one, engine.catalogue.id_of(one.memory)) for one in own]
-        for text, own in zip(texts, found, strict=True)
-    ]
+    id_of = engine.catalogue.id_of
+    named = await matches_json(texts, means.memories, wish.matches, wish.context, id_of)
     if read is None:
         return [
             Answer(text, others[: wish.alternatives], done.repaired, matches, means.warnings, done.confidence)
@@ -181,13 +185,35 @@ def mean_confidence(translations: Sequence[Translation]) -> float:
     return sure / sum(lengths) if any(lengths) else 1.0
 
 
-def match_json(text: str, match: Match, memory: Any) -> dict[str, Any]:
-    """A fuzzy match: the segment, and how its source becomes the text. memory: what clients call it."""
-    return {
-        "percentage": match.percentage,
-        "memory": memory,
-        "segment": match.segment.id,
-        "source": match.segment.source,
-        "target": match.segment.target,
-        "changes": [{"kind": kind, "text": part} for kind, part in match.changes(text)],
-    }
+async def matches_json(
+    texts: Sequence[str],
+    memories: Sequence[Memory],
+    n: int,
+    context: str | None,
+    name_of: Callable[[str], Any],
+) -> list[list[dict[str, Any]]]:
+    """For each text its n best fuzzy matches: the segment, and how its source becomes the text. None for one
+    that is too long to be a segment.
+
+    name_of: what clients call the memory in a directory.
+    """
+    if n == 0 or not memories:
+        return [[] for _ in texts]
+    group = MemoryGroup(memories)
+
+    def shown(text: str, match: Match) -> dict[str, Any]:
+        return {
+            "percentage": match.percentage,
+            "memory": name_of(match.memory),
+            "segment": match.segment.id,
+            "source": match.segment.source,
+            "target": match.segment.target,
+            "changes": [{"kind": kind, "text": part} for kind, part in match.changes(text)],
+        }
+
+    def found(text: str) -> list[dict[str, Any]]:
+        if not 0 < len(text) <= LONGEST_MATCHED:
+            return []
+        return [shown(text, one) for one in group.matches(text, n, least=LEAST_MATCH, context=context)]
+
+    return await asyncio.to_thread(lambda: [found(text) for text in texts])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 
 from kster.limits import LARGEST_K
 from kster.server.api.context import Reader, TheEngine, Writer
-from kster.server.api.uploads import format_of, shown_name, store
+from kster.server.api.transfers import import_upload, shown_name, suffix_of
 from kster.server.api.v1_memories import PairName, chosen_pair
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
@@ -35,6 +35,7 @@ FIT_REPORT = (
     "curve",
     "finished",
 )
+Wait = Annotated[bool, Query(description="Answer when it is done, at the latest after a minute.")]
 LOOK_EVERY = 0.2  # seconds between two looks at a job that is being watched
 
 
@@ -62,21 +63,17 @@ async def import_file(
     file: Annotated[UploadFile, File(description=".tmx .xlf .xliff .po .tsv .csv, also with .gz or .xz")],
     pair: Annotated[str | None, Form()] = None,
     format: Annotated[str | None, Form()] = None,
-    wait: Annotated[bool, Query(description="Answer when it is done, at the latest after a minute.")] = False,
+    wait: Wait = False,
 ) -> dict[str, Any]:
     """Add the pairs of a file: all usable ones or, if the file is broken, none."""
 
     def accept() -> Job:
         memory = engine.catalogue.get(principal, id, to_change=True)
         served = chosen_pair(engine, memory, pair)
-        name = shown_name(file)
-        kind, suffix = format_of(name, format)
-        job_id, path = store(engine, file, suffix)
-        return engine.accept_upload(principal, memory, served.pair, path, name, kind, job_id)
+        suffix = suffix_of(shown_name(file), format)
+        return import_upload(engine, principal, memory, file, suffix, lambda _: served)
 
-    job = await asyncio.to_thread(accept)
-    await _answered(engine, job, wait, response)
-    return job_json(engine, job)
+    return await _accepted(engine, accept, wait, response)
 
 
 @router.post("/memories/{id}/fit", status_code=202)
@@ -86,7 +83,7 @@ async def fit_memory(
     principal: Writer,
     response: Response,
     wanted: FitRequest | None = None,
-    wait: Annotated[bool, Query(description="Answer when it is done, at the latest after a minute.")] = False,
+    wait: Wait = False,
 ) -> dict[str, Any]:
     """Learn how much to believe this memory's examples; an earlier fit stays in use until then."""
     wanted = wanted or FitRequest.model_validate({})
@@ -98,20 +95,22 @@ async def fit_memory(
         request = {"pair": chosen_pair(engine, memory, wanted.pair).pair, "settings": settings}
         return engine.jobs.submit("fit", id, principal.key_id, request)
 
+    return await _accepted(engine, accept, wait, response)
+
+
+async def _accepted(
+    engine: Engine, accept: Callable[[], Job], wait: bool, response: Response
+) -> dict[str, Any]:
+    """A new job, finished if so wished and possible: 200 says that it is, 202 that it is not."""
     job = await asyncio.to_thread(accept)
-    await _answered(engine, job, wait, response)
-    return job_json(engine, job)
-
-
-async def _answered(engine: Engine, job: Job, wait: bool, response: Response) -> None:
-    """Wait for a job if so wished; 200 says that it is finished, 202 that it is not."""
     until = time.monotonic() + engine.settings.timeout_seconds
     while wait and job.state not in FINISHED and time.monotonic() < until:
         if engine.jobs.stopping.is_set():
-            return
+            break
         await asyncio.sleep(LOOK_EVERY / 4)
     if wait and job.state in FINISHED:
         response.status_code = 200
+    return job_json(engine, job)
 
 
 @router.get("/memories/{id}/fit")

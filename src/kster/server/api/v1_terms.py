@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, File, Form, Query, UploadFile
 from pydantic import BaseModel, Field
-from starlette.responses import Response
+from starlette.responses import FileResponse
 
 from kster.formats import Pair
 from kster.server.api.context import Reader, TheEngine, Writer
 from kster.server.api.given_terms import GivenTerm
-from kster.server.api.uploads import shown_name
+from kster.server.api.transfers import download, shown_name
 from kster.server.auth.access import NotFound, Principal
 from kster.server.work.engine import Engine
 from kster.server.work.term_catalogue import ServerTermBase
@@ -145,17 +145,10 @@ def import_terms(
 @router.get("/{id}/export")
 def export_terms(
     id: int, engine: TheEngine, principal: Reader, format: Literal["tbx", "tsv", "csv"] = "tbx"
-) -> Response:
+) -> FileResponse:
     """All terms as a file."""
-    line = engine.terms.get(principal, id)
-    with tempfile.TemporaryDirectory(prefix="kster-terms-") as folder:
-        path = Path(folder) / f"terms.{format}"
-        engine.terms.base(line).export_file(path)
-        return Response(
-            path.read_bytes(),
-            media_type=MEDIA_TYPES[format],
-            headers={"Content-Disposition": f'attachment; filename="terms-{id}.{format}"'},
-        )
+    base = engine.terms.base(engine.terms.get(principal, id))
+    return download(base.export_file, f"terms-{id}.{format}", MEDIA_TYPES[format])
 
 
 @router.post("/{id}/check")

@@ -1,11 +1,11 @@
-"""/v1/translate: with provenance, and beside what the base model alone would have said; /v1/status."""
+"""/v1/translate: with provenance, and beside what the base model alone would have said."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -20,18 +20,13 @@ from kster.server.api.file_translation import portions
 from kster.server.api.given_terms import GivenTerm
 from kster.server.api.parameters import memories_of_address
 from kster.server.api.provenance import mark_changes, plain_words, words_of
-from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, match_json
+from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, Means, Wish, matches_json
 from kster.server.auth.access import Principal
-from kster.server.work.catalogue import ServerMemory
 from kster.server.work.engine import Engine
 from kster.server.work.served_model import ServedModel
-from kster.server.work.term_catalogue import ServerTermBase
-from kster.terms import Term
-from kster.text.languages import language_name
 from kster.translation import Method, Translation
 from kster.translation.known_texts import KnownTexts
 from kster.translation.parts import parts_of
-from kster.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["translate"])
 
@@ -86,12 +81,12 @@ async def translate(
     if wanted.partial and wanted.stream:
         raise KsterError("`partial` and `stream` cannot both be had; choose one")
     asked = await Asked.of(wanted, request, engine, principal)
-    head = await asked.head(principal)
+    head = await asked.head()
     if wanted.stream:
         lines = (json.dumps(line, ensure_ascii=False) + "\n" async for line in asked.stream(head))
         return StreamingResponse(lines, media_type="application/x-ndjson")
     answer = head | {"translations": await asked.translations(wanted.texts)}
-    return answer | {"partial": any(one.lost for one in asked.memories)} if wanted.partial else answer
+    return answer | {"partial": any(one.lost for one in asked.means.memories)} if wanted.partial else answer
 
 
 @dataclass(frozen=True)
@@ -101,12 +96,8 @@ class Asked:
     wanted: TranslateRequest
     engine: Engine
     served: ServedModel
-    ids: list[int] | None  # of the memories that were named
-    used: list[tuple[ServerMemory, Memory]]
-    bases: list[ServerTermBase]
-    terms: list[Term]
+    means: Means
     detected: dict[str, Any] | None
-    key: str | None  # the name of the client's
 
     @classmethod
     async def of(
@@ -118,76 +109,70 @@ class Asked:
             detected = {"language": source, "confidence": confidence}
         served = engine.model_for(source, wanted.target)
         ids = memories_of_address(request) if wanted.memories is None else wanted.memories
-        used = await asyncio.to_thread(engine.catalogue.chosen, principal, served, ids)
-        if not used and wanted.method in ("knn", "kster") and ids:
+        terms = [given.term() for given in wanted.terms]
+        wish = Wish(memories=ids, terms=terms, term_bases=wanted.term_bases)
+        means = await Means.of(engine, principal, served, wish)
+        if not means.used and wanted.method in ("knn", "kster") and ids:
             raise KsterError(f"none of these memories has examples for {served.pair}")
         if wanted.partial:
-            used = [(memory, part.allowing_loss()) for memory, part in used]
-        bases = await asyncio.to_thread(engine.terms.chosen, principal, served, wanted.term_bases)
-        given = [given.term() for given in wanted.terms]
-        terms = await asyncio.to_thread(engine.terms.terms_for, principal, served, wanted.term_bases, given)
-        return cls(wanted, engine, served, ids, used, bases, terms, detected, principal.name)
+            means = replace(means, memories=[part.allowing_loss() for part in means.memories])
+        return cls(wanted, engine, served, means, detected)
 
     @property
     def method(self) -> Method:
-        return (self.wanted.method or "kster") if self.used else "base"
-
-    @property
-    def memories(self) -> list[Memory]:
-        return [part for _, part in self.used]
+        return (self.wanted.method or "kster") if self.means.used else "base"
 
     @property
     def homes(self) -> dict[str, dict[str, Any]]:
         """For each memory's directory, how to name it to clients."""
         return {
             str(part.directory): {"id": memory.id, "name": memory.name, "pair": self.served.pair}
-            for memory, part in self.used
+            for memory, part in self.means.used
         }
 
-    async def head(self, principal: Principal) -> dict[str, Any]:
+    async def head(self) -> dict[str, Any]:
         """What is the same for all texts."""
-        served, catalogue = self.served, self.engine.catalogue
+        served, means = self.served, self.means
         return {
             "source": served.source,
             "target": served.target,
             "pair": served.pair,
             "detected": self.detected,
             "method": self.method,
-            "smoother": await asyncio.to_thread(_smoother, served, self.method, self.memories),
+            "smoother": await asyncio.to_thread(_smoother, served, self.method, means.memories),
             "memories": list(self.homes.values()),
-            "term_bases": [{"id": base.id, "name": base.name} for base in self.bases],
-            "warnings": await asyncio.to_thread(catalogue.warnings, principal, served, self.ids),
+            "term_bases": [{"id": base.id, "name": base.name} for base in means.bases],
+            "warnings": means.warnings,
         }
 
     async def translations(self, texts: list[str]) -> list[dict[str, Any]]:
-        wanted, served = self.wanted, self.served
+        wanted, served, means = self.wanted, self.served, self.means
         adapted = self.engine.translate(
             served,
             texts,
-            self.memories,
+            means.memories,
             method=self.method,
             n_best=1 + wanted.alternatives,
             explain=wanted.explain,
             confidence=wanted.confidence,
-            terms=self.terms,
-            key=self.key,
+            terms=means.terms,
+            key=means.key,
         )
         if wanted.compare and self.method != "base":
             alone = self.engine.translate(
-                served, texts, [], method="base", explain=wanted.explain, key=self.key
+                served, texts, [], method="base", explain=wanted.explain, key=means.key
             )
             results, base = await asyncio.gather(adapted, alone)
         else:
             results = await adapted
             base = results if wanted.compare else []
-        found = await self.engine.matches(texts, self.memories, wanted.matches, wanted.context)
-        end = served.model.token_text(served.model.eos_id) if wanted.explain else None
         homes = self.homes
+        matches = await matches_json(texts, means.memories, wanted.matches, wanted.context, homes.get)
+        end = served.model.token_text(served.model.eos_id) if wanted.explain else None
 
         def rendered() -> list[dict[str, Any]]:
             return [
-                _translation_json(result, base[i] if base else None, homes, end)
-                | {"matches": [match_json(texts[i], match, homes.get(match.memory)) for match in found[i]]}
+                _translation_json(result, base[i] if base else None, homes, end) | {"matches": matches[i]}
                 for i, result in enumerate(results)
             ]
 
@@ -198,7 +183,7 @@ class Asked:
         (`index`) and the white space `before` it; for each text what is `after` all of it. `error` is the
         last line of a stream that could not be finished; what came before it is good."""
         yield head
-        known = KnownTexts(self.memories)
+        known = KnownTexts(self.means.memories)
         try:
             for index, text in enumerate(self.wanted.texts):
                 parts, after = await asyncio.to_thread(parts_of, text, lambda text: bool(known(text)))
@@ -235,53 +220,7 @@ def _translation_json(
     return answer
 
 
-def _smoother(served: ServedModel, method: str, parts: list[Memory]) -> str | None:
+def _smoother(served: ServedModel, method: Method, parts: Sequence[Memory]) -> str | None:
     """Where the smoother comes from: "memory" (fitted), "model", or "default"."""
-    from kster.memory import MemoryGroup
-
-    if method == "base":
-        return None
-    memory = parts[0] if len(parts) == 1 else MemoryGroup(parts)
-    resolved = served.translator.resolve("knn" if method == "knn" else "kster", memory)
+    resolved = served.translator.resolve(method, parts)
     return resolved.origin if resolved is not None else None
-
-
-@router.get("/status", tags=["server"])
-def status(engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    """What there is to work with: language pairs, limits, and what this key may do."""
-    settings = engine.settings
-    return {
-        "version": __version__,
-        "scope": principal.scope,
-        "keys_required": settings.keys_required,
-        "pairs": [
-            {
-                "pair": model.pair,
-                "source": model.source,
-                "target": model.target,
-                "source_name": language_name(model.source),
-                "target_name": language_name(model.target),
-                "model": model.name,
-            }
-            for model in engine.models
-        ],
-        "limits": {
-            "characters": settings.max_characters,
-            "texts": settings.max_texts,
-            "upload_mb": settings.max_upload_mb,
-            "requests_per_minute": settings.rate or None,
-        },
-    }
-
-
-@router.get("/stats", tags=["server"])
-def stats(engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    """Sizes of what this key may see, and how busy the server is."""
-    visible = engine.catalogue.visible(principal)
-    parts = [part for memory in visible for _, part in engine.catalogue.pairs(memory)]
-    return {
-        "memories": len(visible),
-        "segments": sum(part.segment_count() for part in parts),
-        "entries": sum(part.entry_count for part in parts),
-        "waiting_texts": sum(model.batcher.waiting for model in engine.models),
-    }

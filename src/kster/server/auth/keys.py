@@ -80,14 +80,5 @@ class Keys:
             )
 
 
-def require_some_key(settings: ServerSettings) -> None:
-    """As `Keys.require_some`, before there is a server."""
-    database = ServerDatabase(settings.data)
-    try:
-        Keys(database).require_some(settings)
-    finally:
-        database.close()
-
-
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

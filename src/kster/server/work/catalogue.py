@@ -9,93 +9,70 @@ from __future__ import annotations
 
 import logging
 import shutil
-import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kster.errors import KsterError
 from kster.memory import Memory, MemorySize
-from kster.server.api.parameters import require_whole
 from kster.server.auth.access import Forbidden, NotFound, Principal
 from kster.server.database import ServerDatabase, now
+from kster.server.work.owned import Owned, OwnedThings, require_whole
 from kster.server.work.served_model import ServedModel
 
 log = logging.getLogger("kster.server")
 
 MEMORIES = "memories"
 LOCK_TIMEOUT = 120.0  # seconds an example waits while an import is written
-MAX_NAME = 200
 MAX_DESCRIPTION = 10_000  # every list of memories repeats them
 
 
 @dataclass(frozen=True, slots=True)
-class ServerMemory:
+class ServerMemory(Owned):
     """One line of the catalogue."""
 
-    id: int
-    name: str
     description: str | None
     external_id: str | None
-    created: str
-    owner: int | None
     directory: Path | None  # of a memory named on the command line
-    automatic: bool  # whether it serves requests of its owner that name no memory
 
     @property
     def shared(self) -> bool:
         return self.directory is not None
 
 
-class Catalogue:
+class Catalogue(OwnedThings[ServerMemory]):
     """All of a server's memories, opened once each."""
 
+    table, noun = "memories", "memory"
+
     def __init__(self, data: Path, database: ServerDatabase, models: Sequence[ServedModel]) -> None:
-        self._root = data / MEMORIES
-        self._root.mkdir(parents=True, exist_ok=True)
-        self._database = database
+        super().__init__(data / MEMORIES, database)
         self._models = models
         self._open: dict[tuple[int, str], Memory] = {}  # by memory id and model fingerprint
         self._damaged: dict[tuple[int, str], str] = {}  # those that could not be opened, and why
         self._shared: set[int] = set()  # those named on this start's command line
         self._lock = threading.Lock()
-        self._sweep()
+
+    def _of_row(self, row: Any) -> ServerMemory:
+        directory = Path(row["directory"]) if row["directory"] else None
+        return ServerMemory(**{**dict(row), "directory": directory, "automatic": bool(row["automatic"])})
 
     # Who sees what -----------------------------------------------------------------------------------
 
-    def visible(self, principal: Principal) -> list[ServerMemory]:
-        rows = self._database.all("SELECT * FROM memories ORDER BY id")
-        memories = [_memory(row) for row in rows]
-        return [memory for memory in memories if self._sees(principal, memory)]
-
-    def get(self, principal: Principal, id: int, *, to_change: bool = False) -> ServerMemory:
-        """A memory this client may see, or change. One it may not see is not there at all."""
-        possible = 0 < id < 1 << 63  # SQLite knows no larger ones
-        row = self._database.one("SELECT * FROM memories WHERE id = ?", (id,)) if possible else None
-        memory = _memory(row) if row is not None else None
-        if memory is None or not self._sees(principal, memory):
-            raise NotFound(f"no memory {id}")
-        if to_change and not self.may_change(principal, memory):
-            raise Forbidden(
-                f"memory {id} ({memory.name}) is shared by all and changed by admin keys only"
-                if memory.shared
-                else f"memory {id} ({memory.name}) can be changed by its owner and by admin keys only"
-            )
-        return memory
-
-    def exists(self, id: int) -> bool:
-        return self._database.one("SELECT 1 FROM memories WHERE id = ?", (id,)) is not None
-
     def may_change(self, principal: Principal, memory: ServerMemory) -> bool:
-        if not principal.may("write"):
-            return False
-        return principal.may("admin") or (not memory.shared and memory.owner == principal.key_id)
+        return principal.may("admin") or (not memory.shared and super().may_change(principal, memory))
 
     def _sees(self, principal: Principal, memory: ServerMemory) -> bool:
-        if memory.shared:
-            return memory.id in self._shared
-        return principal.may("admin") or memory.owner == principal.key_id
+        return memory.id in self._shared if memory.shared else super()._sees(principal, memory)
+
+    def _changed_by(self, memory: ServerMemory) -> str:
+        return (
+            "is shared by all and changed by admin keys only"
+            if memory.shared
+            else super()._changed_by(memory)
+        )
 
     def automatic(self, principal: Principal, served: ServedModel) -> list[tuple[ServerMemory, Memory]]:
         """The memories that serve this client when it names none; damaged ones are left out."""
@@ -149,18 +126,20 @@ class Catalogue:
         """Serve a memory named on the command line, under the id it had before."""
         resolved = directory.resolve()
         served, memory = self._open_shared(resolved)
-        row = self._database.one("SELECT * FROM memories WHERE directory = ?", (str(resolved),))
-        if row is None:
-            self._database.change(
-                "INSERT INTO memories (name, created, directory) VALUES (?, ?, ?)",
-                (resolved.name, memory.description.created, str(resolved)),
-            )
-            row = self._database.one("SELECT * FROM memories WHERE directory = ?", (str(resolved),))
-        assert row is not None
-        shared = _memory(row)
+        shared = self._entered(resolved, memory.description.created)
         self._open[shared.id, served.model.fingerprint] = memory
         self._shared.add(shared.id)
         return shared
+
+    def _entered(self, directory: Path, created: str) -> ServerMemory:
+        """The line of a memory that was named on the command line, made where there is none yet."""
+        self._database.change(
+            "INSERT OR IGNORE INTO memories (name, created, directory) VALUES (?, ?, ?)",
+            (directory.name, created, str(directory)),
+        )
+        row = self._database.one("SELECT * FROM memories WHERE directory = ?", (str(directory),))
+        assert row is not None
+        return self._of_row(row)
 
     def _open_shared(self, directory: Path) -> tuple[ServedModel, Memory]:
         with Memory.open(directory) as opened:
@@ -182,7 +161,7 @@ class Catalogue:
         automatic: bool = False,
     ) -> ServerMemory:
         """automatic: whether it serves requests of this client that name no memory."""
-        name = _require_name(name)
+        name = self._require_name(name)
         _, id = self._database.change(
             "INSERT INTO memories (name, description, external_id, created, owner, automatic) "
             "VALUES (?, ?, ?, ?, ?, ?)",
@@ -202,7 +181,7 @@ class Catalogue:
         self._database.change(
             "UPDATE memories SET name = ?, description = ?, automatic = ? WHERE id = ?",
             (
-                memory.name if name is None else _require_name(name),
+                memory.name if name is None else self._require_name(name),
                 memory.description if description is None else _require_description(description),
                 memory.automatic if automatic is None else automatic,
                 id,
@@ -314,32 +293,6 @@ class Catalogue:
             for memory in self._open.values():
                 memory.close()
             self._open.clear()
-
-    def _sweep(self) -> None:
-        """Delete what a server left behind that died between forgetting a memory and deleting its files."""
-        known = {str(row["id"]) for row in self._database.all("SELECT id FROM memories")}
-        for path in self._root.iterdir():
-            if path.name not in known:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _memory(row: sqlite3.Row) -> ServerMemory:
-    return ServerMemory(
-        id=row["id"],
-        name=row["name"],
-        description=row["description"],
-        external_id=row["external_id"],
-        created=row["created"],
-        owner=row["owner"],
-        directory=Path(row["directory"]) if row["directory"] else None,
-        automatic=bool(row["automatic"]),
-    )
-
-
-def _require_name(name: str) -> str:
-    if not name.strip() or len(name) > MAX_NAME:
-        raise KsterError(f"a memory's name has 1 to {MAX_NAME} characters")
-    return require_whole(name.strip(), "the name")
 
 
 def _require_description(description: str | None) -> str | None:

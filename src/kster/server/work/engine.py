@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from kster.errors import KsterError
 from kster.formats import Pair
-from kster.memory import Match, Memory, MemoryGroup, Segment
-from kster.server.auth.access import Principal
+from kster.memory import Memory, Segment
 from kster.server.auth.keys import Keys
 from kster.server.database import ServerDatabase
 from kster.server.errors import TooLarge, TooSlow
@@ -21,7 +19,7 @@ from kster.server.settings import ModelSetting, ServerSettings
 from kster.server.work.catalogue import Catalogue, ServerMemory
 from kster.server.work.compute_queue import ComputeQueue
 from kster.server.work.import_and_fit import JobRunners
-from kster.server.work.jobs import FINISHED, Job, Jobs
+from kster.server.work.jobs import FINISHED, Jobs
 from kster.server.work.key_worker import KeyWorker
 from kster.server.work.served_model import ServedModel, Work
 from kster.server.work.term_catalogue import TermCatalogue
@@ -34,8 +32,6 @@ from kster.translation.decoding import Decoding
 from kster.translation.service import Round, Steps, Text
 
 UPLOADS = "uploads"
-LEAST_MATCH = 50  # per cent; below that nobody looks at one
-LONGEST_MATCHED = 1_000  # characters of a text that is compared with segments
 
 
 class Engine:
@@ -161,24 +157,6 @@ class Engine:
                 "once, or try again"
             ) from None
 
-    async def matches(
-        self, texts: Sequence[str], memories: Sequence[Memory], n: int, context: str | None = None
-    ) -> list[list[Match]]:
-        """For each text its n best fuzzy matches; none for one that is too long to be a segment."""
-        if n == 0 or not memories:
-            return [[] for _ in texts]
-        group = MemoryGroup(memories)
-
-        def find() -> list[list[Match]]:
-            return [
-                group.matches(text, n, least=LEAST_MATCH, context=context)
-                if 0 < len(text) <= LONGEST_MATCHED
-                else []
-                for text in texts
-            ]
-
-        return await asyncio.to_thread(find)
-
     async def _take_steps(self, served: ServedModel, work: Work, steps: Steps) -> list[Translation]:
         step: Callable[[], Round] = partial(next, steps)
         while True:
@@ -234,37 +212,6 @@ class Engine:
         self.metrics.taught.inc(len(segments))
         return segments
 
-    def edit(self, part: Memory, id: int, pair: Pair, origin: str, author: str | None = None) -> Segment:
-        """Give a segment other texts, as one change: nobody ever sees both, or neither."""
-        self.require_size([pair.source, pair.target])
-        edited = part.edit(id, pair.source, pair.target, origin=origin, unit=pair.id, author=author)
-        self.metrics.taught.inc()
-        return edited
-
-    def accept_upload(
-        self,
-        principal: Principal,
-        memory: ServerMemory,
-        pair: str,
-        source: Path,
-        name: str,
-        format: str,
-        id: str,
-    ) -> Job:
-        """Take over an uploaded file, which lies in `uploads/ID`, as an import job."""
-        request = {
-            "pair": pair,
-            "file": source.name,
-            "name": name,
-            "format": format,
-            "author": principal.name,
-        }
-        try:
-            return self.jobs.submit("import", memory.id, principal.key_id, request, id)
-        except BaseException:
-            shutil.rmtree(source.parent, ignore_errors=True)
-            raise
-
     @property
     def upload_limit(self) -> int:
         return int(self.settings.max_upload_mb * 1_000_000)
@@ -276,8 +223,7 @@ class Engine:
 
 def _load_models(settings: ServerSettings, compute: ComputeQueue, metrics: Metrics) -> list[ServedModel]:
     """Those named, and those of memories whose model was not named."""
-    wanted = list(settings.models)
-    models = [ServedModel.load(model, settings, compute, metrics) for model in wanted]
+    models = [ServedModel(wanted, settings, compute, metrics) for wanted in settings.models]
     for directory in settings.memories:
         with Memory.open(directory) as opened:
             description = opened.description
@@ -287,7 +233,7 @@ def _load_models(settings: ServerSettings, compute: ComputeQueue, metrics: Metri
                 source=description.source_lang,
                 target=description.target_lang,
             )
-            models.append(ServedModel.load(setting, settings, compute, metrics))
+            models.append(ServedModel(setting, settings, compute, metrics))
     if not models:
         raise KsterError("nothing to serve: give --model MODEL or --memory DIR")
     pairs = [model.pair for model in models]

@@ -135,9 +135,9 @@ class JobRunners:
             job.points.append(asdict(point))
             job.version += 1
 
-        report = fit(served.model, memory, settings, progress=on_progress, on_point=on_point)
-        job.points[:] = [asdict(point) for point in report.curve]
-        return fit_json(report)
+        result = fit_json(fit(served.model, memory, settings, progress=on_progress, on_point=on_point))
+        job.points[:] = result["curve"]
+        return result
 
     @contextmanager
     def _for_its_memory(self, job: Job) -> Iterator[None]:
@@ -166,11 +166,5 @@ class JobRunners:
 
 def fit_json(report: FitReport) -> dict[str, Any]:
     """What a job says of a fit."""
-    return {
-        "dev": asdict(report.dev),
-        "train_tokens": report.train_tokens,
-        "train_segments": report.train_segments,
-        "metric": report.metric,
-        "seconds": report.seconds,
-        "curve": [asdict(point) for point in report.curve],
-    }
+    told = ("dev", "train_tokens", "train_segments", "metric", "seconds", "curve")
+    return {name: value for name, value in report.to_json().items() if name in told}

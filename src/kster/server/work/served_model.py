@@ -40,15 +40,18 @@ class Work:
 
 
 class ServedModel:
-    """A base model, its language pair and its queue."""
+    """A base model, loaded, with its language pair and its queue."""
 
     def __init__(
-        self,
-        model: BaseModel,
-        settings: ServerSettings,
-        compute: ComputeQueue,
-        metrics: Metrics,
+        self, wanted: ModelSetting, settings: ServerSettings, compute: ComputeQueue, metrics: Metrics
     ) -> None:
+        model = BaseModel.load(
+            wanted.path,
+            device=settings.device,
+            precision=settings.precision,
+            source_lang=wanted.source,
+            target_lang=wanted.target,
+        )
         if not model.source_lang or not model.target_lang:
             raise KsterError(
                 f"{model.name}: does not say its languages; in the configuration file write "
@@ -68,23 +71,6 @@ class ServedModel:
             name=f"translate {self.pair}",
             on_batch=metrics.batches.observe,
         )
-
-    @classmethod
-    def load(
-        cls,
-        wanted: ModelSetting,
-        settings: ServerSettings,
-        compute: ComputeQueue,
-        metrics: Metrics,
-    ) -> ServedModel:
-        model = BaseModel.load(
-            wanted.path,
-            device=settings.device,
-            precision=settings.precision,
-            source_lang=wanted.source,
-            target_lang=wanted.target,
-        )
-        return cls(model, settings, compute, metrics)
 
     @property
     def pair(self) -> str:

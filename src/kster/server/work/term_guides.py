@@ -6,8 +6,8 @@ Requests with the same terms share what was made of them, and so their batches.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 
 from kster.errors import KsterError
 from kster.memory import Memory
@@ -24,23 +24,15 @@ class TermGuides:
     """Guides of one model, the ones used last kept ready."""
 
     def __init__(self, model: BaseModel) -> None:
-        self._model = model
-        self._ready: OrderedDict[tuple[Term, ...], TermGuide] = OrderedDict()
+        self._guide = lru_cache(KEPT)(partial(TermGuide, model=model))
         self._lock = threading.Lock()
 
     def get(self, terms: Sequence[Term]) -> TermGuide | None:
         """None for no terms."""
-        key = tuple(terms)
-        if not key:
-            return None
-        if len(key) > MOST_TERMS:
-            raise KsterError(f"{len(key):,} terms; at most {MOST_TERMS:,} are accepted at once")
-        with self._lock:
-            guide = self._ready.pop(key, None) or TermGuide(key, self._model)
-            self._ready[key] = guide
-            while len(self._ready) > KEPT:
-                self._ready.popitem(last=False)
-        return guide
+        if len(terms) > MOST_TERMS:
+            raise KsterError(f"{len(terms):,} terms; at most {MOST_TERMS:,} are accepted at once")
+        with self._lock:  # the same terms are the same guide, also when they come at the same time
+            return self._guide(tuple(terms)) if terms else None
 
 
 def glossary_terms(glossaries: Iterable[Memory]) -> list[Term]:
