@@ -35,7 +35,7 @@ from kster.text.voice import WORDS
 from kster.translation.beam import Hypothesis
 from kster.translation.choice import first_good
 from kster.translation.explanation import Lesson
-from kster.translation.words import words_of
+from kster.translation.words import Word, words_of
 
 SIMILAR = 32  # segments that are looked at
 RARE = 5  # of them that may have the word; what more of them have, neighbours say well enough
@@ -48,6 +48,7 @@ SURE = 0.45  # … and the share of it that those belonging to a target word mus
 REMEMBERED = 4_096  # pairs
 
 _ENDS = ".!?:…"  # after which every word has a capital
+_ARTICLES = {"a", "an", "the", "of", "this", "that"}  # which are part of no name
 _MARKS = ".,;:!?…()[]{}\"'«»„“”‚‘’"
 _PRONOUNS = {word.casefold() for words in WORDS.values() for word in words}
 
@@ -151,14 +152,22 @@ class TaughtWords:
             if any(after - before != 1 for before, after in pairwise(mine)):
                 continue
             phrase = " ".join(read[j].strip(_MARKS) for j in mine)
-            german, before = (
-                (word.text, [other.text for other in words[:i]])
-                if self._into_german
-                else (phrase, read[: mine[0]])
-            )
+            if self._into_german:
+                german, before = word.text, [other.text for other in words[:i]]
+            elif _is_part(words, attention, i, mine):
+                continue
+            else:
+                german, before = phrase, read[: mine[0]]
             is_inner = bool(before) and before[-1][-1:] not in _ENDS
-            if is_inner and _is_noun(german) and word.text.isalpha() and len(phrase) >= LEAST_LETTERS:
+            is_text = word.text.isalpha() and len(phrase) >= LEAST_LETTERS
+            if is_inner and is_text and _is_noun(german):
                 yield Term(phrase, (word.text,), "noun")
+
+
+def _is_part(words: Sequence[Word], attention: Sequence[Tensor], at: int, mine: Sequence[int]) -> bool:
+    """Whether the word before or behind translates the same: "tree" of "data tree" for "Datenstruktur"."""
+    beside = [i for i in (at - 1, at + 1) if 0 <= i < len(words) and words[i].text.isalpha()]
+    return any(int(attention[i].argmax()) in mine for i in beside if words[i].text.lower() not in _ARTICLES)
 
 
 def with_agreement(
