@@ -171,7 +171,7 @@ def test_mistakes_are_one_line(
     evaluating = ("evaluate", "--memory", filled_memory, "--source", source, "--reference")
     assert kster(*evaluating, short).is_mistake("short has 1 line,")
     assert kster(*evaluating, tmp_path / "no").is_mistake("no such file")
-    assert kster(*evaluating, target, "--methods", "base,best").is_mistake("best is no method")
+    assert kster(*evaluating, target, "--methods", "base,best").is_mistake("best is not a method")
     assert kster(*evaluating, target, "--tokenize", "x", "--methods", "base").is_mistake("accepted: ")
     base_only = ("evaluate", "--model", taught_marian, "--source", source, "--reference", target)
     assert kster(*base_only, "--methods", "base,knn").is_mistake("need a memory")

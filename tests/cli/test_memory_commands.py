@@ -341,7 +341,7 @@ def test_rejected_segments_are_listed_and_brought_back_and_the_history_says_who(
     assert kster("memory", "reject", memory, 32).status == 0
     assert json.loads(kster("memory", "history", memory, "--limit", 1, "--json").out)[0]["segment"] == 31
     assert kster("memory", "approve", memory, 99).is_mistake("no segment 99; nothing was changed")
-    assert kster("memory", "check", memory, "--reject", "--remove").is_mistake("cannot both be had")
+    assert kster("memory", "check", memory, "--reject", "--remove").is_mistake("cannot be combined")
     assert kster("memory", "list", memory, "--state", "odd").is_mistake("state is 'odd'; accepted: live")
 
 

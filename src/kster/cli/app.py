@@ -46,14 +46,13 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings; mistakes are still told.")
+        bool,
+        typer.Option("--quiet", "-q", help="Show no progress, notes or warnings; errors are still shown."),
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also say what is done meanwhile.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is being done.")] = False,
 ) -> None:
     if quiet and verbose:
-        raise KsterError("--quiet and --verbose cannot both be had; choose one")
+        raise KsterError("--quiet and --verbose cannot be combined; choose one")
     set_talk(Talk.QUIET if quiet else Talk.VERBOSE if verbose else Talk.NORMAL)
 
 

@@ -18,7 +18,9 @@ app = typer.Typer(
 Data = Annotated[Path, typer.Option(metavar="DIR", help="Where shards and the catalogue keep their files.")]
 Address = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Of the cluster.", show_default="the one of this data directory"),
+    typer.Option(
+        metavar="HOST:PORT", help="The address of the cluster.", show_default="the one of this data directory"
+    ),
 ]
 
 
@@ -31,7 +33,7 @@ def up(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 6379,
     cores: Annotated[
-        int | None, typer.Option(min=1, help="That Ray may use.", show_default="all of the machine")
+        int | None, typer.Option(min=1, help="How many cores Ray may use.", show_default="all of the machine")
     ] = None,
 ) -> None:
     """Start a cluster on this machine: Ray, the catalogue and the shards. It asks for a token."""

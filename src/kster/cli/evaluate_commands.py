@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1_024  # pairs scored at a time
 
-SourceFile = Annotated[Path, typer.Option(metavar="FILE", help="Source texts, one a line.")]
+SourceFile = Annotated[Path, typer.Option(metavar="FILE", help="Source texts, one per line.")]
 TargetFile = Annotated[Path, typer.Option(metavar="FILE", help="Their translations.")]
 
 
@@ -56,7 +56,7 @@ def evaluate(
         typer.Option(metavar="NAME", help="BLEU's tokenizer.", show_default="13a, or the language's"),
     ] = None,
     output_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the translations there.")
+        Path | None, typer.Option(metavar="DIR", help="Write the translations there.")
     ] = None,
     device: Device = "auto",
     precision: Precision = "auto",
@@ -144,7 +144,7 @@ def score(
     precision: Precision = "auto",
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
-    json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON object per line.")] = False,
 ) -> None:
     """Write the log-probability of each translation, end of sentence included.
 

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from kster.smoothing.fitting.report import DevResult, Distribution
 
 DevSource = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Development text to stop by, one a line, with …")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Development text that decides when to stop, one text per line, with …"
+    ),
 ]
 DevTarget = Annotated[Path | None, typer.Option(metavar="FILE", help="… its translations.")]
 FIT_PHASES = {
@@ -48,7 +51,7 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="General-domain text, from which to learn when not to believe the memory, with …",
+            help="General text, from which a fit learns when to leave the memory aside, with …",
             show_default="text that ships for English and German",
         ),
     ] = None,
@@ -58,13 +61,15 @@ def fit(
     ] = False,
     k: Annotated[
         int | None,
-        typer.Option(min=1, max=LARGEST_K, help="Examples looked up for a word.", show_default="16"),
+        typer.Option(
+            min=1, max=LARGEST_K, help="How many examples to look up for each word.", show_default="16"
+        ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="At most so many.", show_default="400")] = None,
+    steps: Annotated[int | None, typer.Option(help="At most this many.", show_default="400")] = None,
     metric: Annotated[
         int | None,
         typer.Option(
-            help="Learn a distance, too, by a matrix of so many rows (128, say); kept if it helps.",
+            help="Also learn a distance with a matrix of this many rows (such as 128); kept if it helps.",
             show_default="0, none",
         ),
     ] = None,

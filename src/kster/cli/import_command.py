@@ -51,7 +51,7 @@ def import_files(
         ),
     ] = None,
     source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Instead of files: one source text a line, with …")
+        Path | None, typer.Option(metavar="FILE", help="Instead of files: one source text per line, with …")
     ] = None,
     target: Annotated[
         Path | None, typer.Option(metavar="FILE", help="… their translations, line by line.")
@@ -67,9 +67,7 @@ def import_files(
     tags: Annotated[Tags, typer.Option(help="What to do with inline tags of TMX and XLIFF.")] = "strip",
     approve_drafts: Annotated[
         bool,
-        typer.Option(
-            "--approve-drafts", help="Learn from fuzzy, unfinished and machine-made translations, too."
-        ),
+        typer.Option("--approve-drafts", help="Also learn from fuzzy, unfinished and machine translations."),
     ] = False,
     keys: Annotated[
         Literal["auto", "now", "later"],

@@ -25,7 +25,7 @@ Data = Annotated[
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Whose key it is.")],
+    name: Annotated[str, typer.Argument(help="Who the key is for.")],
     scope: Annotated[
         str,
         typer.Option(

@@ -55,7 +55,8 @@ def info(directory: Directory, json: Json = False) -> None:
 def export(
     directory: Directory,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Where to.", show_default="standard output, TSV")
+        Path | None,
+        typer.Argument(metavar="FILE", help="The file to write.", show_default="standard output, TSV"),
     ] = None,
     format: Annotated[
         str | None,
@@ -66,7 +67,7 @@ def export(
         ),
     ] = None,
     drafts: Annotated[
-        bool, typer.Option("--drafts", help="Also drafts and rejected pairs, marked as such.")
+        bool, typer.Option("--drafts", help="Include drafts and rejected pairs, marked as such.")
     ] = False,
 ) -> None:
     """Write every pair that teaches to a file, or to standard output."""
@@ -94,7 +95,7 @@ def verify(directory: Directory, json: Json = False) -> None:
 
 
 def backup(
-    directory: Directory, file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to.")]
+    directory: Directory, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 ) -> None:
     """Write a memory to one file, keys and smoother included; a server may write to it meanwhile."""
     with open_memory(directory) as memory:
@@ -103,7 +104,8 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")], directory: Directory
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `backup` wrote.")],
+    directory: Directory,
 ) -> None:
     """Make a memory of a backup, in a new directory."""
     from kster.memory import Memory

@@ -23,7 +23,7 @@ Memories = Annotated[
     list[Path] | None,
     typer.Option("--memory", metavar="DIR", help="A memory; repeat to search several as one."),
 ]
-Terms = Annotated[Path | None, typer.Option(metavar="BASE", help="A term base, whose terms are kept.")]
+Terms = Annotated[Path | None, typer.Option(metavar="BASE", help="A term base whose terms must be kept.")]
 Model = Annotated[
     str | None,
     typer.Option(
@@ -40,7 +40,7 @@ Precision = Annotated[
 ]
 SourceLang = Annotated[str | None, typer.Option(metavar="CODE", help="Source language.")]
 TargetLang = Annotated[str | None, typer.Option(metavar="CODE", help="Target language.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most this many.", show_default="all")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Beam = Annotated[int, typer.Option(min=1, max=256, help="Hypotheses kept at each step.")]
 LengthPenalty = Annotated[
@@ -53,7 +53,10 @@ LengthPenalty = Annotated[
     ),
 ]
 BatchSentences = Annotated[
-    int | None, typer.Option(min=1, help="Sentences at once.", show_default="32, on a GPU as memory allows")
+    int | None,
+    typer.Option(
+        min=1, help="How many sentences to translate at once.", show_default="32, on a GPU as memory allows"
+    ),
 ]
 Methods = Annotated[
     str | None,
@@ -77,7 +80,7 @@ def chosen_methods(given: str | None, *, with_memory: bool) -> list[Method]:
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise KsterError(
-            f"--methods {given!r}: {', '.join(unknown) or 'nothing'} is no method; "
+            f"--methods {given!r}: {', '.join(unknown) or 'nothing'} is not a method; "
             f"accepted: {', '.join(known)}, separated by commas"
         )
     if not with_memory and names != ["base"]:

@@ -35,7 +35,8 @@ def add(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A text.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.")],
     context: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Where it stands, if it means other things elsewhere.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Where it is used, if it means something else elsewhere."),
     ] = None,
     model: Model = None,
     device: Device = "auto",
@@ -75,7 +76,7 @@ def remove(
 def list_segments(
     directory: Directory,
     limit: Limit = None,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: Annotated[int, typer.Option(min=0, help="Skip this many first.")] = 0,
     state: Annotated[
         str,
         typer.Option(
@@ -104,9 +105,9 @@ def search(
 def matches(
     directory: Directory,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A source text.")],
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 5,
     least: Annotated[int, typer.Option(min=0, max=100, help="The lowest percentage shown.")] = 50,
-    context: Annotated[str | None, typer.Option(metavar="TEXT", help="Where the text stands.")] = None,
+    context: Annotated[str | None, typer.Option(metavar="TEXT", help="Where the text is used.")] = None,
     json: Json = False,
 ) -> None:
     """Find the segments whose sources are most like a text: how much, id, source, target.
@@ -143,7 +144,7 @@ def check(
     Contradictions and duplicates are the older ones of two. `kster memory approve` brings rejected ones back.
     """
     if reject and remove:
-        raise KsterError("--reject and --remove cannot both be had; choose one")
+        raise KsterError("--reject and --remove cannot be combined; choose one")
     with open_memory(directory) as memory:
         total = memory.segment_count()
         found = list(memory.check(kind))
@@ -187,7 +188,7 @@ def history(
     id: Annotated[
         int | None, typer.Argument(metavar="ID", help="A segment.", show_default="the whole memory")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, of the whole memory.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many, for the whole memory.")] = 50,
     json: Json = False,
 ) -> None:
     """Say what happened to a segment and its other versions, or lately to a memory: when, who, what."""

@@ -52,24 +52,24 @@ def create(
 @app.command()
 def add(
     base: Base,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What it is called.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The term in the source language.")],
     targets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TARGET", help="What it must be called, the preferred one first."),
+        typer.Argument(metavar="TARGET", help="Its translations, the preferred one first."),
     ] = None,
     part_of_speech: Annotated[
         str | None,
         typer.Option("--pos", metavar="POS", help="noun, verb, adjective, adverb, proper noun or other."),
     ] = None,
     case: Annotated[
-        Literal["any", "exact"], typer.Option(help="Whether upper and lower case must be as written.")
+        Literal["any", "exact"], typer.Option(help="Whether upper and lower case must match.")
     ] = "any",
-    note_text: Annotated[str, typer.Option("--note", metavar="TEXT", help="For people.")] = "",
+    note_text: Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for people.")] = "",
     do_not_translate: Annotated[
-        bool, typer.Option("--do-not-translate", help="It stays as it is; TARGET is not needed.")
+        bool, typer.Option("--do-not-translate", help="Keep it as it is; TARGET is not needed.")
     ] = False,
     inside_words: Annotated[
-        bool, typer.Option("--inside-words", help="Found as a part of longer words, too.")
+        bool, typer.Option("--inside-words", help="Also find it inside longer words.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -168,7 +168,8 @@ def _show_import(file: Path, report: TermImport) -> None:
 def export(
     base: Base,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Where to.", show_default="standard output, TSV")
+        Path | None,
+        typer.Argument(metavar="FILE", help="The file to write.", show_default="standard output, TSV"),
     ] = None,
     format: Format = None,
 ) -> None:

@@ -26,7 +26,9 @@ def train(
             help="Instead of CONFIG: TMX, XLIFF, PO, TSV, CSV, or NAME for NAME.en and NAME.de; repeatable.",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="DIR", help="With --pairs: where all goes.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="With --pairs: where everything is written.")
+    ] = None,
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
     set: Annotated[
@@ -43,7 +45,10 @@ def train(
     ] = False,
     prepare_only: Annotated[bool, typer.Option("--prepare-only", help="Prepare the data and stop.")] = False,
     max_seconds: Annotated[
-        float | None, typer.Option(min=0, help="Stop with a checkpoint after so long; a rerun continues.")
+        float | None,
+        typer.Option(
+            min=0, help="Stop with a checkpoint after this many seconds; the same command continues."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -46,7 +46,7 @@ def translate(
         Path | None,
         typer.Argument(
             metavar="DOCUMENT",
-            help="A file to be translated whole, to the one that --output names: .docx, .html, .md, .po, …",
+            help="A document to translate (.docx, .html, .md, .po, …); --output names the result.",
         ),
     ] = None,
     memory: Memories = None,
@@ -62,28 +62,34 @@ def translate(
     ] = None,
     beam: Beam = 4,
     length_penalty: LengthPenalty = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations of each line, separated by tabs.")] = 1,
+    n_best: Annotated[
+        int, typer.Option(min=1, help="How many translations of each line, separated by tabs.")
+    ] = 1,
     explain: Annotated[
         Explain | None,
         typer.Option(
             metavar="FORMAT",
-            help="Say for every word who decided it and which examples spoke: "
-            "json (one object a line) or html (one page).",
+            help="Show what decided each word and which examples it comes from: "
+            "json (one object per line) or html (one page).",
         ),
     ] = None,
     matches: Annotated[
-        int, typer.Option(min=0, max=100, help="Name so many fuzzy matches of a line, in --json or as notes.")
+        int,
+        typer.Option(
+            min=0, max=100, help="Show this many fuzzy matches for each line, in --json or as notes."
+        ),
     ] = 0,
     confidence: Annotated[
         bool,
         typer.Option(
-            "--confidence", help="Say how likely each line and word is right: 0 to 1, in --json or as notes."
+            "--confidence",
+            help="Show how likely each line and word is right, from 0 to 1, in --json or as notes.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON object per line.")] = False,
     whole_lines: Annotated[
         bool,
-        typer.Option("--whole-lines", help="Translate each line as one, and not its sentences one by one."),
+        typer.Option("--whole-lines", help="Translate each line as a whole instead of sentence by sentence."),
     ] = False,
     input: Annotated[
         Path | None, typer.Option("--input", "-i", metavar="FILE", show_default="standard input")

@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kster.training", description=__doc__)
     parser.add_argument("config", help="YAML file; see recipes/example.yaml")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key")
-    parser.add_argument("--max-seconds", type=float, help="stop with a checkpoint after so long")
+    parser.add_argument("--max-seconds", type=float, help="stop with a checkpoint after this many seconds")
     parser.add_argument("--prepare-only", action="store_true", help="prepare the data and stop")
     options = parser.parse_args(arguments)
     try:

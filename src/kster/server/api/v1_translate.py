@@ -79,7 +79,7 @@ async def translate(
             "accepted, or any text with `stream`: true"
         )
     if wanted.partial and wanted.stream:
-        raise KsterError("`partial` and `stream` cannot both be had; choose one")
+        raise KsterError("`partial` and `stream` cannot be combined; choose one")
     asked = await Asked.of(wanted, request, engine, principal)
     head = await asked.head()
     if wanted.stream:
