@@ -25,7 +25,7 @@ from kster.server.database import ServerDatabase
 from tiny import ENGLISH, GERMAN
 
 KILLS = 4  # beside those of tests/memory/test_memory_crash.py
-MANY_KILLS = 200
+MANY_KILLS, IN_ONE_PIECE = 200, 50  # a piece takes a few minutes
 FIT_AT = 8  # requests after a start
 SEGMENTS = "/v1/memories/{}/segments"
 
@@ -161,16 +161,27 @@ def look_at_files(data: Path, known: Known, tokens: list[str], when: str) -> Non
     known.maybe |= known.unanswered
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.slow)])
-def test_what_a_server_acknowledged_survives_kill_9(taught_marian: Path, tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(KILLS),
+        *(
+            pytest.param(range(first, first + IN_ONE_PIECE), marks=pytest.mark.slow)
+            for first in range(KILLS, KILLS + MANY_KILLS, IN_ONE_PIECE)
+        ),
+    ],
+)
+def test_what_a_server_acknowledged_survives_kill_9(
+    taught_marian: Path, tmp_path: Path, seeds: range
+) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["kster.memory.memory", "kster.server.run", "kster.model.checkpoint"])
     data = tmp_path / "data"
     database = ServerDatabase(data)
     _, token = Keys(database).add("writer", "write")
     database.close()
-    known, tokens, rng = Known(token), list[str](), random.Random(0)
-    for seed in range(kills):
+    known, tokens, rng = Known(token), list[str](), random.Random(seeds.start)
+    for seed in seeds:
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         heard, said = context.Pipe(duplex=False)
