@@ -14,6 +14,7 @@ an adjective becomes depends on the sentence.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -29,7 +30,7 @@ from kster.model.forcing import ForcedSentence, force_decode
 from kster.terms import Term, TermFinder
 from kster.terms.agreement import agrees, genders_of
 from kster.terms.inflection import forms_for
-from kster.terms.matching import is_kept
+from kster.terms.matching import WORD, is_kept
 from kster.text.languages import match_rank
 from kster.text.voice import WORDS
 from kster.translation.beam import Hypothesis
@@ -39,6 +40,7 @@ from kster.translation.words import Word, words_of
 
 SIMILAR = 32  # segments that are looked at
 RARE = 5  # of them that may have the word; what more of them have, neighbours say well enough
+LONGEST = 200  # characters of a segment's source
 ALIKE = 20  # per cent: the least match of a segment that teaches another meaning of a common word
 LEAST_LETTERS = 4
 UNEXPECTED = -4.0  # log-probability below which the base model would have written something else
@@ -70,7 +72,7 @@ class TaughtWords:
         if not (self._from_german or self._into_german):
             return {}
         similar = [memory.similar_segments(source, SIMILAR) for source in sources]
-        telling = [self._telling(source, own) for source, own in zip(sources, similar, strict=True)]
+        telling = [self._telling(*one) for one in zip(sources, translations, similar, strict=True)]
         taught = self._taught_by({_pair(one) for own in telling for one in own})
         found = {}
         for i, (source, translation) in enumerate(zip(sources, translations, strict=True)):
@@ -86,10 +88,11 @@ class TaughtWords:
                 found[i] = wanted
         return found
 
-    def _telling(self, source: str, similar: Sequence[Match]) -> set[Match]:
+    def _telling(self, source: str, translation: str, similar: Sequence[Match]) -> set[Match]:
         """Of the segments that share a word, or two in a row, with a source and few others, the newest each.
 
-        A forced pass over all of them would take longer than translating.
+        A forced pass takes half as long as a translation. So segments are left out that are long, that keep
+        the word as it is, or all of whose nouns the translation has.
         """
         having: dict[str, list[Match]] = {group: [] for group in _word_groups(source)}
         for one in sorted(similar, key=lambda match: -match.segment.id):
@@ -100,6 +103,9 @@ class TaughtWords:
             for group, own in having.items()
             if 0 < len(own) <= RARE
             and (" " in group or any(one.percentage >= ALIKE for one in own) or not self._is_common(group))
+            and len(own[0].segment.source) <= LONGEST
+            and group not in own[0].segment.target.casefold()
+            and not (self._into_german and _has_nouns(translation, own[0].segment.target))
         }
 
     def _is_common(self, phrase: str) -> bool:
@@ -185,6 +191,12 @@ def with_agreement(
         nouns.append((genders_of(forms, lesson.target), forms))
     written = model.detokenise([one.tokens for one in own])
     return first_good(own, [all(agrees(*noun, text) for noun in nouns) for text in written])
+
+
+def _has_nouns(translation: str, german: str) -> bool:
+    """Whether a translation has all words with a capital that another text has, with whatever ending."""
+    names = [word for word in WORD.findall(german) if word[0].isupper() and len(word) >= LEAST_LETTERS]
+    return all(re.search(rf"\b{word[:-2]}\w{{0,4}}\b", translation) for word in names)
 
 
 def _word_groups(text: str) -> set[str]:
