@@ -236,6 +236,12 @@ def test_too_large_a_body_is_refused_by_its_length_and_while_it_streams(keyed: R
     upload = anna.post(f"/v1/memories/{mine}/import", files={"file": ("a.tmx", b"a" * 60_000)})
     assert upload.status_code == 413
     assert not list((keyed.data / "uploads").iterdir())
+    terms = anna.post("/v1/terms", json={"name": "uploads", "pair": "en-de"}).json()["id"]
+    lines = "".join(
+        f"machine {i}\tMaschine {i}\n" for i in range(1_500)
+    )  # more than a body, less than an upload
+    imported = anna.post(f"/v1/terms/{terms}/import", files={"file": ("a.tsv", lines.encode())})
+    assert imported.json()["added"] == 1_500
 
 
 def test_too_many_requests_are_told_to_wait_and_others_are_not(keyed: RunningServer) -> None:

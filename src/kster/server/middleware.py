@@ -22,7 +22,7 @@ from kster.server.settings import ServerSettings
 log = logging.getLogger("kster.server.auth.access")
 
 UPLOADS = re.compile(
-    r"^/(?:translate_file|v2/document|v1/memories/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$"
+    r"^/(?:translate_file|v2/document|v1/(?:memories|terms)/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$"
 )
 TRANSLATED = ("/translate_file", "/v2/document")  # uploads that change nothing here
 METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
