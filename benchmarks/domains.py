@@ -39,7 +39,7 @@ class Domain:
         tests["news"] = pairs_of(data, "newstest/newstest2014", languages, options.news)
         held_out = {(pair.source, pair.target) for pair in tests["test"]}
         tests["test"] = tests["test"][: options.lines]
-        self.tests, self.tokens = tests, options.tokens
+        self.tests, self.tokens, self.steps = tests, options.tokens, options.steps
         train = pairs_of(data, MEMORIES[name], languages)[:: EVERY.get(name, 1)]
         self.pairs = [pair for pair in train if (pair.source, pair.target) not in held_out]
 
@@ -48,7 +48,8 @@ class Domain:
         with self._memory() as memory:
             fitted = self.directory / "fit"
             if not (fitted / "fit.json").exists():
-                fit(self.model, memory, FitSettings(max_tokens=self.tokens), directory=fitted)
+                settings = FitSettings(max_tokens=self.tokens, steps=self.steps)
+                fit(self.model, memory, settings, caches=self.directory / "caches", directory=fitted)
             smoother = Smoother.load(fitted)
             beta = float(smoother.similarity.beta) if smoother.similarity is not None else 0.0
             yield f"{self.name}: β {beta:.2f}, length penalty {smoother.settings.length_penalty}"
@@ -110,9 +111,12 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=2_000, help="of a test (default: %(default)s)")
     parser.add_argument("--news", type=int, default=1_000, help="lines of news (default: %(default)s)")
     parser.add_argument("--tokens", type=int, help="that a fit learns from (default: as `kster fit`)")
+    parser.add_argument(
+        "--steps", type=int, default=FitSettings().steps, help="of a fit (default: %(default)s)"
+    )
     parser.add_argument("--penalty", type=float, action="append", default=[], help="tried with the fit, too")
     options = parser.parse_args()
-    print(describe(lines=options.lines, news=options.news, tokens=options.tokens))
+    print(describe(lines=options.lines, news=options.news, tokens=options.tokens, steps=options.steps))
     for name in options.model:
         model = BaseModel.load(name)
         for domain in options.domain:

@@ -17,10 +17,11 @@ import argparse
 import json
 import random
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import polib
 import sacrebleu
@@ -44,10 +45,12 @@ SETTINGS = DefaultFitSettings(
     queries=150,
     dev_queries=50,
     general_share=0.5,
-    fit=FitSettings(steps=300, learning_rate=0.01, evaluate_every=25, patience=4),
+    fit=FitSettings(steps=300, learning_rate=0.01, evaluate_every=75),
 )
 LEARNED_FROM = 1_600  # pairs of a domain that the smoother is fitted on, and of general text
-MEMORY, LINES, GENERAL = 1_500, 150, 60  # of a test: segments, lines of its domain, general lines
+MEMORY, LINES, GENERAL = 700, 120, 80  # of a test: segments, lines of its domain, general lines
+TRANSLATED = {"domain": 50, "general": 25}  # of these lines; all of them are scored
+FIT = FitSettings(steps=150, max_tokens=15_000, length=False)  # of the memory of a test
 
 
 @dataclass(slots=True)
@@ -97,27 +100,37 @@ def french(catalogues: Path) -> Text:
         entries = (entry for name in names for entry in polib.mofile(str(catalogues / f"{name}.mo")))
         return sentences((Pair(e.msgid, e.msgstr) for e in entries if e.msgid and e.msgstr), count)
 
+    def some(count: int, *names: str) -> Pairs:
+        """From all over the catalogues, whose order is alphabetical."""
+        pairs = run(100_000, *names)
+        return random.Random(1).sample(pairs, min(count, len(pairs)))
+
     return Text(
         {name: run(LEARNED_FROM, name) for name in ("git", "wordpress")},
         run(LEARNED_FROM, "wesnoth-httt", "wesnoth-nr"),
-        {name: run(MEMORY + LINES, name) for name in ("blender", "darktable", "gnucash")},
-        run(GENERAL, "wesnoth-did", "wesnoth-sof"),
+        {name: some(MEMORY + LINES, name) for name in ("blender", "darktable", "gnucash")},
+        some(GENERAL, "wesnoth-did", "wesnoth-sof"),
     )
 
 
 def fit_all(models: dict[str, Path], texts: dict[str, Text], work: Path) -> None:
     """A smoother without each model, one without each pair of languages, and one of all models."""
     for name, directory in models.items():
-        if not (kept := work / f"{name}.pt").exists():
-            model, text = BaseModel.load(directory), texts[name]
-            training = Training(model, text.domains, text.general)
-            shutil.rmtree(work / name, ignore_errors=True)
-            torch.save(look_up(training, SETTINGS, work / name, print), kept)
+        for domain, pairs in texts[name].domains.items():
+            if not (kept := work / f"{name} {domain}.pt").exists():
+                print(f"looking up {domain}, {name}", flush=True)
+                training = Training(BaseModel.load(directory), {domain: pairs}, texts[name].general)
+                shutil.rmtree(work / name, ignore_errors=True)
+                torch.save(look_up(training, SETTINGS, work / name), kept)
     without = {f"without {name}": {name} for name in models} | {"all": set()}
     without |= {f"without {_both(name)}": {name, _turned(name)} for name in models}
     for label, left_out in without.items():
         if not (work / label).exists():
-            used = [torch.load(work / f"{n}.pt", weights_only=False) for n in models if n not in left_out]
+            used = [
+                torch.load(work / f"{name} {domain}.pt", weights_only=False)
+                for name in sorted(models.keys() - left_out)
+                for domain in texts[name].domains
+            ]
             print(f"fitting {label}", flush=True)
             fit_universal(used, SETTINGS).save(work / label)
 
@@ -131,7 +144,7 @@ def _both(name: str) -> str:
 
 
 class Test:
-    """A model, a memory of one domain, and text to translate with it."""
+    """A model, a memory of one domain, and text to translate with it. What is measured is kept at once."""
 
     def __init__(self, name: str, directory: Path, domain: str, text: Text, work: Path) -> None:
         pairs = text.tests[domain]
@@ -139,61 +152,82 @@ class Test:
         self.texts = {"domain": pairs[:LINES], "general": text.test_general}
         self.name, self.directory, self.domain, self.work = name, directory, domain, work
         self.segments = [Pair(*pair) for pair in pairs[LINES:]]
+        self.kept = work / f"{name} {domain}.json"
+        self.results: dict[str, list[float]] = json.loads(self.kept.read_text()) if self.kept.exists() else {}
 
-    def run(self, fits: bool) -> dict[str, list[float]]:
-        """Nats a token, BLEU and chrF, by system and text."""
+    def run(self, fits: bool) -> None:
+        """Nats a token, BLEU and chrF, by text and system."""
         model = BaseModel.load(self.directory)
-        place = self.work / f"{self.name} {self.domain}"
-        shutil.rmtree(place, ignore_errors=True)
-        with Memory.create(place, model) as memory:
-            memory.import_pairs(self.segments, keys="now")
+        with self._memory(model) as memory:
             smoothers: dict[str, Smoother | None] = {"base": None, "fixed": Smoother(SAFE_KNN).eval()}
             for label in (f"without {self.name}", f"without {_both(self.name)}"):
                 smoothers[label] = Smoother.load(self.work / label)
             if fits:
-                smoothers |= self._fitted(memory)
-            return self._measure(model, memory, smoothers)
+                smoothers |= {f"fit, {start}": self._fitted(memory, start) for start in ("tuned", "carried")}
+            self._score(model, memory, smoothers)
+            translator = Translator(model, split_sentences=False)
+            for kind, pairs in self.texts.items():
+                for system, smoother in smoothers.items():
+                    row = self.results[f"{kind}, {system}"]
+                    if len(row) == 1 and " or " not in system:
+                        row += _translated(translator, pairs[: TRANSLATED[kind]], memory, smoother)
+                        self._keep()
 
-    def _fitted(self, memory: Memory) -> Iterator[tuple[str, Smoother]]:
-        """Fits of the memory that begin at tuned kNN-MT, and at the universal smoother."""
-        other = self.work / "model"  # which carries the smoother that has not seen it
-        shutil.rmtree(other, ignore_errors=True)
-        other.mkdir()
-        for file in self.directory.iterdir():
-            if file.name != SMOOTHER_DIRECTORY:
-                (other / file.name).symlink_to(file.resolve())
-        shutil.copytree(self.work / f"without {self.name}", other / SMOOTHER_DIRECTORY)
-        for start in ("tuned", "carried"):
-            fit(BaseModel.load(other), memory, FitSettings(start=start), directory=other / start)  # type: ignore[arg-type]
-            yield f"fit, {start}", Smoother.load(other / start)
+    def _keep(self) -> None:
+        self.kept.write_text(json.dumps(self.results))
 
-    def _measure(
-        self, model: BaseModel, memory: Memory, smoothers: dict[str, Smoother | None]
-    ) -> dict[str, list[float]]:
+    def _memory(self, model: BaseModel) -> Memory:
+        place = self.work / f"{self.name} {self.domain}"
+        if not place.exists():
+            part = place.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            with Memory.create(part, model) as memory:
+                memory.import_pairs(self.segments, keys="now")
+            part.rename(place)
+        return Memory.open(place, model)
+
+    def _fitted(self, memory: Memory, start: Literal["tuned", "carried"]) -> Smoother:
+        """A fit of the memory that begins at tuned kNN-MT, or at the universal smoother."""
+        place = self.work / f"{self.name} {self.domain}, {start}"
+        if not place.exists():
+            other = self.work / "model"  # which carries the smoother that has not seen it
+            shutil.rmtree(other, ignore_errors=True)
+            other.mkdir()
+            for file in self.directory.iterdir():
+                if file.name != SMOOTHER_DIRECTORY:
+                    (other / file.name).symlink_to(file.resolve())
+            shutil.copytree(self.work / f"without {self.name}", other / SMOOTHER_DIRECTORY)
+            caches = self.work / f"{self.name} {self.domain}, caches"
+            fit(BaseModel.load(other), memory, replace(FIT, start=start), caches=caches, directory=place)
+        return Smoother.load(place)
+
+    def _score(self, model: BaseModel, memory: Memory, smoothers: dict[str, Smoother | None]) -> None:
+        """Nats a token."""
+        if all(f"general, {system}" in self.results for system in smoothers):
+            return
         entries = memory.entries()
-        lookup, table, translator = (
-            Lookup(model, memory, entries),
-            KeyTable(entries, model.device),
-            Translator(model, split_sentences=False),
-        )
-        results: dict[str, list[float]] = {}
+        lookup, table = Lookup(model, memory, entries), KeyTable(entries, model.device)
         for kind, pairs in self.texts.items():
             cache = cache_pairs(lookup, pairs, over_fetch(SETTINGS.fit))
-            sources, references = [s for s, _ in pairs], [t for _, t in pairs]
             for system, smoother in smoothers.items():
-                if smoother is None:
-                    nats, found = cache.base_nll, translator.translate(sources, method="base")
-                else:
+                nats = cache.base_nll
+                if smoother is not None:
                     nats = evaluate(smoother, Source(cache, table), model.device).nll
-                    found = []
-                    if " or " not in system:
-                        found = translator.translate(sources, memory=memory, smoother=smoother)
-                row = [nats]
-                if found:
-                    texts = [translation.text for translation in found]
-                    row += [m.corpus_score(texts, [references]).score for m in METRICS]
-                results[f"{kind}, {system}"] = row
-        return results
+                self.results.setdefault(f"{kind}, {system}", [nats])
+        self._keep()
+
+
+def _translated(
+    translator: Translator, pairs: Pairs, memory: Memory, smoother: Smoother | None
+) -> list[float]:
+    """BLEU and chrF. smoother: None for the base model."""
+    sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+    if smoother is None:
+        found = translator.translate(sources, method="base")
+    else:
+        found = translator.translate(sources, memory=memory, smoother=smoother)
+    texts = [translation.text for translation in found]
+    return [metric.corpus_score(texts, [references]).score for metric in METRICS]
 
 
 METRICS = (sacrebleu.BLEU(), sacrebleu.CHRF())
@@ -204,9 +238,9 @@ def main() -> None:
     for name in ("--data", "--catalogues", "--work"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--model", type=Path, action="append", required=True)
-    parser.add_argument("--fits", action="store_true", help="fit the memories of French, too")
+    parser.add_argument("--fits", metavar="MODEL", help="fit the memories of this model, too")
     options = parser.parse_args()
-    print(describe(memory=MEMORY, lines=LINES, general=GENERAL))
+    print(describe(memory=MEMORY, lines=LINES, general=GENERAL, translated=TRANSLATED))
     models = {directory.name: directory for directory in options.model}
     texts = {"en-de": german(options.data), "en-fr": french(options.catalogues)}
     texts |= {_turned(name): text.turned_round() for name, text in texts.items()}
@@ -214,10 +248,9 @@ def main() -> None:
     fit_all(models, texts, options.work)
     for name, directory in models.items():
         for domain in texts[name].tests:
-            if not (kept := options.work / f"{name} {domain}.json").exists():
-                test = Test(name, directory, domain, texts[name], options.work)
-                kept.write_text(json.dumps(test.run(options.fits and "fr" in name)))
-            for system, numbers in json.loads(kept.read_text()).items():
+            test = Test(name, directory, domain, texts[name], options.work)
+            test.run(options.fits == name)
+            for system, numbers in test.results.items():
                 print(f"{name}, {domain}: {system:32}", *(f"{number:8.3f}" for number in numbers), flush=True)
     print(*(metric.get_signature() for metric in METRICS), sep="\n")
 

@@ -1,8 +1,8 @@
 """A translator at work (`online`): each reference joins the memory after its sentence was translated.
 
 Also the curve of quality over the size of a memory, on text of its domain and on general text. Nothing is
-fitted: the smoother is the one the base model carries, or safe kNN-MT; a new customer has neither text nor
-time to fit.
+fitted: the smoother is the one that the base model carries, or the universal one; a new customer has neither
+text nor time to fit.
 """
 
 from __future__ import annotations

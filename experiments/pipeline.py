@@ -37,8 +37,8 @@ from experiments.stages import Clock, OutOfTime, digest, locked, read_json, say,
 from kster.files import new_directory, write_atomically
 from kster.memory import Memory
 from kster.model import BaseModel
-from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings, fit, tune
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY
+from kster.smoothing import Smoother, SmootherSettings, fit, tune
+from kster.smoothing.defaults import unfitted_smoother
 from kster.smoothing.fitting.general import general_text
 from kster.smoothing.fitting.sweep import Trial
 from kster.smoothing.smoother import SETTINGS_FILE
@@ -77,7 +77,7 @@ class Pipeline:
         """What an engine's translations depend on, apart from the base model."""
         smoother: Any = engine.smoother
         if smoother == "carried":
-            smoother = self._carried or SAFE_KNN.to_json()
+            smoother = self._carried
         elif isinstance(smoother, SmootherSettings):
             smoother = smoother.to_json()
         elif isinstance(smoother, RivalFit | SentenceSearch):
@@ -177,11 +177,11 @@ class Pipeline:
         return [Trial(*row) for row in read_json(path)]
 
     @cached_property
-    def _carried(self) -> str | None:
-        """A name for the smoother that the base model carries, by its content; None if it carries none."""
-        settings = self.base.directory / SMOOTHER_DIRECTORY / SETTINGS_FILE
+    def _carried(self) -> str:
+        """A name for the smoother that the base model carries, or else the universal one, by its content."""
+        settings = unfitted_smoother(self.base) / SETTINGS_FILE
         # The settings name the weights by their content.
-        return f"carried {digest(settings.read_text(encoding='utf-8'))}" if settings.is_file() else None
+        return f"carried {digest(settings.read_text(encoding='utf-8'))}"
 
     def _rival(self, wanted: RivalFit) -> Rival:
         """Adaptive or Robust kNN-MT, learned if need be."""
@@ -207,14 +207,10 @@ class Pipeline:
             return self._rival(wanted)
         if isinstance(wanted, SentenceSearch):
             return DistanceAwareKnn(wanted.k, wanted.temperature)
-        if wanted == "carried":
-            directory = self.base.directory / SMOOTHER_DIRECTORY if self._carried else None
-        else:
-            directory = self.fit(wanted) if isinstance(wanted, Fit) else None
-        if directory is not None:
-            return Smoother.load(directory, dimension=self.base.dimension).to(self.base.device)
-        settings = wanted if isinstance(wanted, SmootherSettings) else SAFE_KNN
-        return Smoother(settings).eval().to(self.base.device)
+        if isinstance(wanted, SmootherSettings):
+            return Smoother(wanted).eval().to(self.base.device)
+        directory = self.fit(wanted) if isinstance(wanted, Fit) else unfitted_smoother(self.base)
+        return Smoother.load(directory, dimension=self.base.dimension).to(self.base.device)
 
     # Translations ------------------------------------------------------------------------------------
 

@@ -133,7 +133,7 @@ def test_evaluate_compares_methods_and_keeps_their_translations(
     assert scores["kster"] == pytest.approx(100.0)
     assert scores["base"] < scores["kster"]
     assert report["signatures"]["BLEU"].startswith("nrefs:1|bs:50|seed:12345|")
-    assert report["smoothers"]["kster"] == {"origin": "default", "path": None}
+    assert report["smoothers"]["kster"] == {"origin": "default", "path": str(UNIVERSAL / "smoother.json")}
     assert (tmp_path / "kept" / "kster.txt").read_text(encoding="utf-8") == parallel[1].read_text(
         encoding="utf-8"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from by_transformers import tokenizer_of
 from kster.model import BaseModel
+from kster.model.tokenizer import MarianTokens
 
 ODD = [
     "",
@@ -49,3 +52,16 @@ def test_odd_texts_have_the_tokenizers_ids(model: BaseModel) -> None:
 def test_any_text_has_the_tokenizers_ids(model: BaseModel, texts: list[str]) -> None:
     assert model.tokenise_source(texts) == slow(model, texts, target=False)
     assert model.tokenise_target(texts) == slow(model, texts, target=True)
+
+
+def test_an_apostrophe_that_the_model_lacks_is_taught_as_the_one_it_has(tmp_path: Path) -> None:
+    """OPUS-MT knows no ’: a French memory that has it would teach "limage"."""
+    shipped = Path(__file__).parents[2] / "models/en-de"
+    for name in ("source.spm", "target.spm", "tokenizer_config.json"):
+        shutil.copy(shipped / name, tmp_path)
+    vocabulary = json.loads((shipped / "vocab.json").read_text())
+    without = {piece: number for piece, number in vocabulary.items() if "’" not in piece}
+    (tmp_path / "vocab.json").write_text(json.dumps(without))
+    tokens = MarianTokens(tmp_path)
+    assert tokens.text(tokens.target_ids(["L’image de l’eau"])[0]) == "L'image de l'eau"
+    assert tokens.target_ids(["“a”"]) == MarianTokens(shipped).target_ids(["“a”"])  # those it has stay

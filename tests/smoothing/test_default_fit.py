@@ -24,7 +24,7 @@ SETTINGS = DefaultFitSettings(
     sizes=(1, 4, 10_000),
     queries=4,
     dev_queries=2,
-    fit=FitSettings(k=4, steps=30, evaluate_every=10, batch_tokens=256),
+    fit=FitSettings(k=4, steps=30, evaluate_every=10, batch_tokens=256, start="tuned"),
 )
 
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from kster.errors import KsterError
-from kster.memory import Memory
+from kster.memory import Memory, Neighbours
 from kster.model import BaseModel
 from kster.smoothing import SAFE_KNN, FitSettings, Smoother, SmootherSettings, fit, mix, resolve_smoother
+from kster.smoothing.defaults import UNIVERSAL
 from kster.smoothing.fitting.report import write_json
 
 SOURCE, TARGET = "the red house stands by the river", "das Licht ist heiß und der Zug fährt ab"
@@ -22,13 +23,15 @@ def smoother_for(model: BaseModel, mark: float) -> Smoother:
     return Smoother(SmootherSettings(dimension=model.dimension, mixing_weight=mark))
 
 
-def test_own_fit_first_then_the_models_default_then_safe_knn(tiny_marian: Path, tmp_path: Path) -> None:
+def test_own_fit_first_then_the_models_then_the_universal_one(tiny_marian: Path, tmp_path: Path) -> None:
     directory = shutil.copytree(tiny_marian, tmp_path / "model")
     model = BaseModel.load(str(directory), device="cpu")
     memory = tmp_path / "memory"
     memory.mkdir()
 
     resolved = resolve_smoother("kster", [memory], model)
+    assert (resolved.origin, resolved.smoother.settings.features) == ("default", "scale-free")
+    resolved = resolve_smoother("knn", [memory], model)
     assert (resolved.origin, resolved.path, resolved.smoother.settings) == ("default", None, SAFE_KNN)
 
     smoother_for(model, 0.25).save(directory / "smoother")
@@ -116,3 +119,20 @@ def test_unrelated_queries_are_left_to_the_base_model(model: BaseModel, memory: 
     queries = queries / queries.norm(dim=-1, keepdim=True) * length
     smoothing = Smoother(SAFE_KNN)(queries, memory.search(queries, SAFE_KNN.k))
     assert smoothing.mixing_weight.max() < 0.01
+
+
+def test_the_universal_smoother_believes_what_is_near_and_agrees_and_nothing_unrelated() -> None:
+    smoother = Smoother.load(UNIVERSAL)
+    queries = torch.nn.functional.normalize(torch.ones(2, 8), dim=-1)
+    neighbours = Neighbours(
+        distances=torch.tensor([[0.05], [1.0]]).expand(2, 16),
+        values=torch.stack([torch.zeros(16), torch.arange(16)]).long(),
+        ids=torch.arange(16).expand(2, 16),
+        keys=torch.zeros(2, 16, 8),
+        similarity=torch.tensor([[0.9], [0.0]]).expand(2, 16),
+    )
+    near, unrelated = smoother(
+        queries, neighbours, torch.full((2, 16), -6.0), torch.full((2,), -0.3)
+    ).mixing_weight.tolist()
+    assert near > 0.9
+    assert unrelated < 0.01

@@ -46,7 +46,7 @@ def test_the_papers_recipe_learns_too(model: BaseModel, memory: Memory) -> None:
 
 
 def test_the_saved_smoother_is_the_best_of_the_curve(model: BaseModel, memory: Memory) -> None:
-    report = fit(model, memory, FitSettings(**QUICK, learning_rate=0.05))  # type: ignore[arg-type]
+    report = fit(model, memory, FitSettings(**QUICK, learning_rate=0.05, start="tuned"))  # type: ignore[arg-type]
     assert report.dev.kster == pytest.approx(min(point.dev_nll for point in report.curve), abs=1e-6)
 
 

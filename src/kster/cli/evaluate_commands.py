@@ -117,7 +117,7 @@ def _translate(
 
 
 def _smoothers(translator: Translator, methods: list[Method]) -> dict[str, Any]:
-    """Where the smoother of each method came from: its memory, its model, or nowhere (safe kNN-MT)."""
+    """Where the smoother of each method came from: its memory, its model, or what ships with KSTER."""
     found = {method: translator.resolve(method) for method in methods}
     return {
         method: {"origin": resolved.origin, "path": str(resolved.path) if resolved.path else None}

@@ -153,7 +153,7 @@ def _missing_keys(found: MemoryInfo) -> str:
 
 def _fit_status(found: MemoryInfo) -> str:
     if not found.fitted:
-        return "no (used with its model's default smoother, or safe kNN-MT)"
+        return "no (used with the smoother that its model carries, or the universal one)"
     kernel = ((found.fit or {}).get("settings") or {}).get("kernel")
     learned = ", learned distance" if (found.fit or {}).get("metric") else ""
     how = f" ({kernel} kernel{learned})" if kernel else ""

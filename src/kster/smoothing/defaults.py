@@ -80,9 +80,15 @@ def resolve_smoother(
     path = model.directory / SMOOTHER_DIRECTORY / name
     if path.is_file():
         return ResolvedSmoother(_loaded.get(path, model), "model", path)
-    if method == "kster" and (path := UNIVERSAL / SETTINGS_FILE).is_file():
-        return ResolvedSmoother(_loaded.get(path, model), "default", path)
+    if method == "kster":
+        return ResolvedSmoother(_loaded.get(UNIVERSAL / name, model), "default", UNIVERSAL / name)
     return ResolvedSmoother(Smoother(SAFE_KNN).eval().to(model.device), "default", None)
+
+
+def unfitted_smoother(model: BaseModel) -> Path:
+    """The directory of what memories use until they are fitted: the model's own, or the universal one."""
+    own = model.directory / SMOOTHER_DIRECTORY
+    return own if (own / SETTINGS_FILE).is_file() else UNIVERSAL
 
 
 def smoother_problems(memory_directory: Path | str, dimension: int) -> list[str]:

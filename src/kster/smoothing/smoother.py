@@ -99,7 +99,7 @@ class Smoother(nn.Module):
             self.mixing_weight = LearnedMixingWeight(dimension, settings.mixing_weight, extra)
         else:
             self.mixing_weight = FixedMixingWeight(settings.mixing_weight, settings.gate)
-        self.metric = Metric(dimension, settings.metric) if settings.metric else None
+        self.metric = Metric(settings.dimension or 0, settings.metric) if settings.metric else None
         self.similarity = SourceSimilarity() if settings.similarity else None
         self.exact_match = exact_match_rule(settings.exact_match, settings.exact_tolerance)
 

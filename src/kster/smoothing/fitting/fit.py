@@ -58,6 +58,7 @@ def over_fetch(settings: FitSettings) -> int:
     return smoother.candidates + settings.k + 16
 
 
+@torch.random.fork_rng(devices=[])  # networks begin with random numbers; the caller's are left alone
 def fit(
     model: BaseModel,
     memory: Memory,

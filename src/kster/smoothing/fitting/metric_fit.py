@@ -61,11 +61,12 @@ def learn_metric(
 
 def with_metric(smoother: Smoother, source: Source, rank: int, seed: int, device: torch.device) -> Smoother:
     """The same smoother with a W of so many rows, which changes little of the distances in the source."""
+    dimension = source.cache.queries.shape[1]
     with torch.random.fork_rng(devices=[]):  # what it begins with is replaced at once
-        measured = Smoother(replace(smoother.settings, metric=rank)).to(device)
+        measured = Smoother(replace(smoother.settings, metric=rank, dimension=dimension)).to(device)
     measured.load_state_dict(smoother.state_dict(), strict=False)
     generator = torch.Generator().manual_seed(seed)
-    count = min(START_TOKENS, tokens_at_once(smoother.k, source.cache.queries.shape[1], device))
+    count = min(START_TOKENS, tokens_at_once(smoother.k, dimension, device))
     rows = torch.randperm(len(source.cache), generator=generator)[:count]
     part = source.cache.take(rows, device)
     examples = Examples.choose(part, *first_k(neighbours_without_own(part), smoother.k))

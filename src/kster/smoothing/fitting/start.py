@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional as F
 
-from kster.smoothing.defaults import SMOOTHER_DIRECTORY, UNIVERSAL
+from kster.smoothing.defaults import unfitted_smoother
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.fitting.cache import FitCache
 from kster.smoothing.fitting.optimisation import neighbours_without_own
 from kster.smoothing.fitting.settings import FitSettings
 from kster.smoothing.fitting.sweep import best_of, default_grid, sweep
-from kster.smoothing.smoother import SETTINGS_FILE, Smoother
+from kster.smoothing.smoother import Smoother
 
 if TYPE_CHECKING:
     from kster.model import BaseModel
@@ -49,12 +49,10 @@ def carried_smoother(model: BaseModel, settings: FitSettings) -> Smoother | None
 
     They do not depend on the number of neighbours, nor on where they once started.
     """
-    directories = [model.directory / SMOOTHER_DIRECTORY, UNIVERSAL]
     given = any(value is not None for value in (settings.bandwidth, settings.mixing_weight))
-    directory = next((d for d in directories if (d / SETTINGS_FILE).is_file()), None)
-    if settings.start != "carried" or given or directory is None:
+    if settings.start != "carried" or given:
         return None
-    smoother = Smoother.load(directory, dimension=model.dimension)
+    smoother = Smoother.load(unfitted_smoother(model), dimension=model.dimension)
     have, wanted = smoother.settings, settings.smoother(model.dimension)
     if have.scale_free:
         wanted = dataclasses.replace(wanted, features=have.features, dimension=None)
