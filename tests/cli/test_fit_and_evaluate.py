@@ -14,6 +14,7 @@ import yaml
 from cli.conftest import PAIRS, Call, write_lines
 from kster.cli.fit_commands import fit
 from kster.smoothing import FitSettings
+from kster.smoothing.defaults import UNIVERSAL
 from tiny import ENGLISH, GERMAN
 
 
