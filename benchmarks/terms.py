@@ -3,7 +3,8 @@
     python benchmarks/terms.py [SYSTEM …] [--set terms] [--model models/en-de] [--every 1] [--show FILE]
 
 Prints for every system the share of terms kept, BLEU and chrF2 of the sentences and of what is left of them
-without their terms, and the CPU time beside that of the first system.
+without their terms, and the CPU time beside that of the first system: the median of `--turns` in which each
+system translates once, after one turn to warm up.
 `--set terms_fresh` is the set that was written when all of this was done. `--every N` takes every Nth
 sentence, `--show FILE` writes the translations. `--matching` compares ways to find terms instead.
 """
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import sacrebleu
@@ -75,6 +77,7 @@ def main() -> None:
     parser.add_argument("--model", default=str(ROOT / "models" / "en-de"))
     parser.add_argument("--set", default="terms", help="of tests/data: terms, or terms_fresh")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--show", type=Path)
     parser.add_argument("--matching", action="store_true")
     options = parser.parse_args()
@@ -88,13 +91,18 @@ def main() -> None:
     print("| system | kept | BLEU | chrF2 | BLEU of the rest | chrF2 of the rest | CPU time |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     shown: dict[str, list[str]] = {}
-    base_seconds: float | None = None
+    seconds: dict[str, list[float]] = {name: [] for name in options.systems}
     with TemporaryDirectory() as folder:
-        for name in options.systems:
-            texts, seconds = translate(model, SYSTEMS[name], sentences, terms, Path(folder), options.set)
-            base_seconds = base_seconds or seconds
-            report(name, sentences, terms, texts, seconds / base_seconds)
-            shown[name] = texts
+        for _ in range(1 + options.turns):
+            for name in options.systems:
+                shown[name], taken = translate(
+                    model, SYSTEMS[name], sentences, terms, Path(folder), options.set
+                )
+                seconds[name].append(taken)
+    first = seconds[options.systems[0]]
+    for name, texts in shown.items():
+        ratios = [own / other for own, other in zip(seconds[name][1:], first[1:], strict=True)]
+        report(name, sentences, terms, texts, median(ratios))
     if options.show:
         lines = [
             f"{sentence.source}\n  {sentence.reference}\n" + "".join(f"  {t[i]}\n" for t in shown.values())

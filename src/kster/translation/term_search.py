@@ -79,6 +79,7 @@ class _Sentence:
         self.progress = [self.beginning] * beam
         self.ahead: list[_Ahead] = []
         self.opened: dict[tuple[int, int], Progress] = {}
+        self.free = False  # all hypotheses have all terms: it is searched like any other from now on
         self._rest = [COST_OF_THE_REST] * len(requirements)  # what forms cost after their beginning
         self._paid = [False] * len(requirements)  # whether that is what one has cost
         self._known: dict[object, _Ahead] = {}
@@ -105,7 +106,17 @@ class _Sentence:
         )
         return due - COST_OF_BEGINNING * len(within), [self._rest[i] for i in within]
 
-    def learn(self, before: Progress, after: Progress) -> None:
+    def follow(self, parents: list[int], tokens: list[int]) -> None:
+        """Go on with beams that have read these tokens after what their parents had read."""
+        nothing = self.beginning  # of beams that are not in use
+        after = [self.opened.get(key, nothing) for key in zip(parents, tokens, strict=True)]
+        for parent, progress in zip(parents, after, strict=True):
+            if progress.ended is not None:
+                self._learn(self.progress[parent], progress)
+        self.progress, self.opened = after, {}
+        self.free = not any(own.unmet or own.within or own.ended for own in after)
+
+    def _learn(self, before: Progress, after: Progress) -> None:
         """A form was finished: what it has cost is what others will have to pay, if nobody pays less."""
         for i, ((had, _), (has, _)) in enumerate(zip(before.left, after.left, strict=True)):
             if has < had and (not self._paid[i] or after.inner < self._rest[i]):
@@ -138,12 +149,14 @@ class TermSearch:
         rows: list[list[int]] = []
         for number in beams.sentence.tolist():
             sentence = self._sentences.get(number)
-            if sentence is None:
+            if sentence is None or sentence.free:
                 rows += [[]] * self._beam
                 continue
             sentence.look_ahead(first=step == 0)
             rows += (list(ahead.forms) for ahead in sentence.ahead)
         width = max(map(len, rows))
+        if not width:
+            return predict
         padded = [row + [self._pad] * (width - len(row)) for row in rows]
         wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)  # (s * b, w)
 
@@ -161,7 +174,8 @@ class TermSearch:
     def choose(self, beams: Beams, candidates: Candidates, chosen: Chosen, step: int) -> Chosen:
         """`chosen`, with other ways for the sentences that have terms."""
         numbers, done, limits = beams.sentence.tolist(), beams.done.tolist(), beams.limit.tolist()
-        own = [i for i, number in enumerate(numbers) if number in self._sentences and not done[i]]
+        known = map(self._sentences.get, numbers)
+        own = [i for i, one in enumerate(known) if one is not None and not one.free and not done[i]]
         if not own:
             return chosen
         index = torch.tensor(own, device=beams.done.device)
@@ -192,14 +206,10 @@ class TermSearch:
         finished = []
         for i, number in enumerate(beams.sentence.tolist()):
             sentence = self._sentences.get(number)
-            if sentence is None or not sentence.opened:
+            if sentence is None or not (sentence.opened or sentence.free):
                 continue
-            nothing = sentence.beginning  # of beams that are not in use
-            after = [sentence.opened.get(key, nothing) for key in zip(parents[i], tokens[i], strict=True)]
-            for parent, progress in zip(parents[i], after, strict=True):
-                if progress.ended is not None:
-                    sentence.learn(sentence.progress[parent], progress)
-            sentence.progress, sentence.opened = after, {}
+            if not sentence.free:
+                sentence.follow(parents[i], tokens[i])
             if best_open[i] <= worst_found[i]:
                 finished.append(i)
         if finished:
