@@ -82,7 +82,7 @@ def main() -> None:
                 (Path(place) / "m").rename(directory)
         with Memory.open(directory, model) as memory:
             best = [best_match(memory, pair) for pair in tested]
-            terms = steady_terms(memory, tested, languages)
+            terms = steady_terms(known, tested, languages)
             results = {
                 name: None if translate is None else run(name, translate, tested, news, options.work / domain)
                 for name, translate in systems(options, model, memory, terms).items()
@@ -201,18 +201,19 @@ class LanguageModel:
         return " ".join(str(said).split())
 
 
-def steady_terms(memory: Memory, tested: list[Pair], languages: tuple[str, str]) -> list[Term]:
-    """Short segments of the memory that occur in test sentences, and whose references have them, too: what
-    somebody who knows the text would have written into a term base."""
+def steady_terms(known: list[Pair], tested: list[Pair], languages: tuple[str, str]) -> list[Term]:
+    """Short segments of the training text that occur in test sentences, and whose references have them, too:
+    what somebody who knows the text would have written into a term base."""
     targets: dict[str, Counter[str]] = defaultdict(Counter)
-    for segment in memory.segments():
-        source, target = segment.source.strip(" .:"), segment.target.strip(" .:")
-        short = len(source.split()) <= 3 and len(target.split()) <= 2
-        if short and source.replace(" ", "").isalpha() and target.replace(" ", "").isalpha():
+    texts = "\n".join(pair.source for pair in tested).casefold()
+    for pair in known:
+        source, target = pair.source.strip(" .:"), pair.target.strip(" .:")
+        short = len(source) >= 4 and len(source.split()) <= 3 and len(target.split()) <= 2
+        if short and (source + target).replace(" ", "").isalpha() and source.casefold() in texts:
             targets[source][target] += 1
     found = []
     for source, counted in targets.items():
-        if len(counted) != 1 or len(source) < 4:
+        if len(counted) != 1:
             continue
         one = term(source, list(counted))
         finder = TermFinder([one], languages[0])

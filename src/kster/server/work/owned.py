@@ -6,6 +6,7 @@ Memories and term bases are such things.
 from __future__ import annotations
 
 import shutil
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -31,7 +32,7 @@ class Owned:
 Thing = TypeVar("Thing", bound=Owned)
 
 
-class OwnedThings(Generic[Thing]):
+class OwnedThings(ABC, Generic[Thing]):
     """All of a server's things of one kind. table: their rows; noun: what people call one."""
 
     table: ClassVar[str]
@@ -50,8 +51,8 @@ class OwnedThings(Generic[Thing]):
             if path.name not in known:
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _of_row(self, row: Any) -> Thing:
-        raise NotImplementedError
+    @abstractmethod
+    def _of_row(self, row: Any) -> Thing: ...
 
     def visible(self, principal: Principal) -> list[Thing]:
         rows = self._database.all(f"SELECT * FROM {self.table} ORDER BY id")
