@@ -13,6 +13,7 @@ import transformers
 
 from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
+from kster.terms import term
 from kster.text.negation import loses_negation
 from kster.text.voice import voices_in
 from kster.translation.taught_words import TaughtWords
@@ -193,6 +194,15 @@ def test_a_taught_word_says_which_example_taught_it(english_german: Translator, 
         memory.remove([lesson.id])
         assert "Hufschmied" not in english_german.translate("Have you paid the farrier?", memory=memory).text
         assert memory.segment(other.id)
+
+
+def test_a_term_is_an_order_and_a_taught_word_is_not(english_german: Translator, tmp_path: Path) -> None:
+    ordered = [term("hopper", ["Vorratstrichter"])]
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        memory.add("Lift the bean hopper off.", "Den Bohnenbehälter abheben.")
+        text = "The bean hopper can be removed for cleaning."
+        assert "Bohnenbehälter" in english_german.translate(text, memory=memory).text
+        assert "Vorratstrichter" in english_german.translate(text, memory=memory, terms=ordered).text
 
 
 def test_examples_that_contradict_each_other_teach_no_word(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -11,6 +11,7 @@ import torch
 from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import Smoother
+from kster.terms import Term
 from kster.text.marks import MARK, same_marks
 from kster.text.negation import loses_negation
 from kster.text.projection import Link
@@ -20,7 +21,7 @@ from kster.translation.beam import Hypothesis, PerSentence, beam_search
 from kster.translation.choice import NEARLY, InOneVoice, chosen
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
-from kster.translation.explanation import TokenExplanation, explain, with_terms
+from kster.translation.explanation import Lesson, TokenExplanation, explain, with_terms
 from kster.translation.links import links_of
 from kster.translation.open_memories import OpenMemory
 from kster.translation.predictor import LookedUp, SearchClock, SmoothedPredictor, base_predictor
@@ -115,15 +116,12 @@ class _Batch:
         """What was made, or instead what a second search finds that must bring the words it lacks."""
         model = self.call.decoder.model
         missing = taught.missing(memory, self.texts, [one.hypotheses[0][0] for one in made])
+        guides = {i: self._with_lessons(i, lessons) for i, lessons in missing.items()}
+        missing = {i: lessons for i, lessons in missing.items() if guides[i] is not None}
         if not missing:
             return made
         texts = [self.texts[i] for i in missing]
-        guided = [
-            TermGuide([*(one.term for one in self.guided[i].requirements), *lessons], model)
-            .guide(self.texts[i])
-            ._replace(lessons=lessons)
-            for i, lessons in missing.items()
-        ]
+        guided = [one for one in guides.values() if one is not None]
         sources = model.tokenise_source([one.text for one in guided])
         again = _Batch(self.call, texts, guided, sources, max(self.beam, LEAST_BEAM))
         new = dict(zip(missing, again.outputs(), strict=True))
@@ -133,6 +131,13 @@ class _Batch:
             if brought and self._is_as_good(i, made[i].hypotheses[0], new[i].hypotheses[0]):
                 made[i] = new[i]
         return made
+
+    def _with_lessons(self, i: int, lessons: Mapping[Term, Lesson]) -> Guided | None:
+        """A text with the words that it lacks as further terms; None where they would take a term's place."""
+        terms = [one.term for one in self.guided[i].requirements]
+        guided = TermGuide([*terms, *lessons], self.call.decoder.model).guide(self.texts[i])
+        kept = {one.term for one in guided.requirements}
+        return guided._replace(lessons=lessons) if kept.issuperset(terms) else None
 
     def _is_as_good(self, i: int, old: tuple[str, float], new: tuple[str, float]) -> bool:
         """Whether a translation is nearly as probable as another, and has what that has of the source."""
