@@ -39,6 +39,7 @@ def test_a_long_document_says_how_far_it_is(page: Page) -> None:
             route.fulfill(json={"document_id": "x", "status": "translating", "kster_progress": 0.4})
 
     page.route("**/v2/document/*", at_first)
+    expect(page.get_by_label("Into", exact=True)).to_have_value("de")
     manual = {"name": "manual.txt", "mimeType": "text/plain", "buffer": ENGLISH[0].encode()}
     page.locator("#document-file").set_input_files([manual])
     expect(page.get_by_role("progressbar", name="Document")).to_have_attribute("value", "0.4")
