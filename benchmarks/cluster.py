@@ -37,8 +37,7 @@ import numpy as np
 import ray
 from ray.cluster_utils import Cluster
 
-from kster.cluster.actors import CATALOGUE_RESOURCE, SHARD_RESOURCE
-from kster.cluster.calls import SHARD, change
+from kster.cluster.calls import CATALOGUE_RESOURCE, SHARD, SHARD_RESOURCE, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.connection import SYSTEM_SETTINGS, connect, leave, start_actors

@@ -11,8 +11,7 @@ from typing import Any
 import ray
 from ray.cluster_utils import Cluster
 
-from kster.cluster.actors import CATALOGUE_RESOURCE, SHARD_RESOURCE
-from kster.cluster.calls import CATALOGUE, NAMESPACE, SHARD, change
+from kster.cluster.calls import CATALOGUE, CATALOGUE_RESOURCE, NAMESPACE, SHARD, SHARD_RESOURCE, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_catalogue import home_of
 from kster.cluster.cluster_memory import ClusterMemory

@@ -12,9 +12,8 @@ pytest.importorskip("ray")
 
 from clusters import memory_on, running
 
-from kster.cluster.cluster_memory import ClusterMemory
 from kster.formats import Pair
-from kster.memory import Memory, MemoryGroup, SearchSettings
+from kster.memory import Memory, MemoryGroup, SearchableMemory, SearchSettings
 from kster.model import BaseModel
 from kster.translation import Translator
 from tiny import ENGLISH, GERMAN
@@ -45,7 +44,7 @@ def test_translations_are_those_of_one_process(cluster: Path, model: BaseModel, 
     here = Memory.create(tmp_path / "here", model)
     translator = Translator(model)
 
-    def require_equal(memory: ClusterMemory | MemoryGroup, local: Memory | MemoryGroup) -> None:
+    def require_equal(memory: SearchableMemory, local: SearchableMemory) -> None:
         texts = [*TEXTS, PAIRS[-1].source]
         adapted = [translator.translate(texts, memory=one, explain=True) for one in (memory, local)]
         assert [one.text for one in adapted[0]] == [one.text for one in adapted[1]]

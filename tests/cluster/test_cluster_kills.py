@@ -19,8 +19,8 @@ from clusters import SMALL, catalogue_process, memory_on, running, shard_process
 from ray.cluster_utils import Cluster
 from speller import Speller
 
-from kster.cluster.actors import SHARD_RESOURCE, ShardActor
-from kster.cluster.calls import NAMESPACE, Unreachable
+from kster.cluster.actors import ShardActor
+from kster.cluster.calls import NAMESPACE, SHARD_RESOURCE, Unreachable
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.connection import SHARDS as SHARDS_FOLDER
 from kster.errors import KsterError

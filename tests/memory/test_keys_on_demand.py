@@ -16,7 +16,7 @@ from speller import Spelled, Speller
 
 from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory, MemoryGroup, SearchSettings
+from kster.memory import Memory, MemoryGroup, SearchableMemory, SearchSettings
 from kster.memory.memory import Keys
 from kster.memory.search.retriever import Batch
 
@@ -45,7 +45,7 @@ def texts(count: int) -> list[Pair]:
     return [Pair(words(10 * (i // 4) + i % 4), f"t{i}") for i in range(count)]
 
 
-def nearest(memory: Memory | MemoryGroup, text: str, prefix: str = "") -> tuple[float, str]:
+def nearest(memory: SearchableMemory, text: str, prefix: str = "") -> tuple[float, str]:
     """What a translation of this text finds first: the distance, and the source it comes from."""
     retriever = memory.retriever(Batch([text], CPU))
     found = retriever.search(Speller().query(text, prefix), 1)

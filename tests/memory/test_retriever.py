@@ -10,7 +10,7 @@ from speller import Speller
 
 from kster import KsterError
 from kster.formats import Pair
-from kster.memory import Memory, MemoryGroup, Neighbours, SearchSettings
+from kster.memory import Memory, MemoryGroup, Neighbours, SearchableMemory, SearchSettings
 from kster.memory.search.retriever import Batch, Retriever, RowsOf
 from kster.memory.search.shortlist_retriever import Shortlist, ShortlistRetriever, search_in
 
@@ -30,7 +30,7 @@ def fill(memory: Memory, suffix: str = "") -> None:
     )
 
 
-def retriever_of(memory: Memory | MemoryGroup, texts: list[str] = SENTENCES) -> Retriever:
+def retriever_of(memory: SearchableMemory, texts: list[str] = SENTENCES) -> Retriever:
     found = memory.retriever(Batch(texts, CPU, words=[text.split() for text in texts]))
     assert isinstance(found, Retriever)
     return found
@@ -40,7 +40,7 @@ def queries(rows: int) -> torch.Tensor:
     return torch.randn(rows, 16, generator=torch.Generator().manual_seed(1))
 
 
-def by_hand(memory: Memory | MemoryGroup, text: str, query: torch.Tensor, m: int, k: int) -> list[float]:
+def by_hand(memory: SearchableMemory, text: str, query: torch.Tensor, m: int, k: int) -> list[float]:
     """Distances of the k nearest among all entries of the m best segments."""
     wanted = set(memory.similar(text, m).segment_ids.tolist())
     near = memory.search(query[None], 2_000)

@@ -13,7 +13,7 @@ import pytest
 from speller import Speller
 
 from kster.formats import Pair
-from kster.memory import Memory, MemoryGroup
+from kster.memory import Memory, MemoryGroup, SearchableMemory
 from kster.memory.sources import index
 from kster.memory.sources.scoring import rare_words
 from kster.memory.sources.words import terms_of
@@ -24,7 +24,7 @@ def saved_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "WORTH_SAVING", 20)
 
 
-def sources_like(memory: Memory | MemoryGroup, text: str, m: int = 10) -> list[str]:
+def sources_like(memory: SearchableMemory, text: str, m: int = 10) -> list[str]:
     return [memory.segment(i).source for i in memory.similar(text, m).segment_ids.tolist()]
 
 

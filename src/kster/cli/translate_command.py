@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,8 @@ from kster.cli.translation_writers import Explain, choose_writer, note_confidenc
 from kster.errors import KsterError
 
 if TYPE_CHECKING:
+    from kster.text.codes import CodedText
+    from kster.translation.result import Translation
     from kster.translation.translator import TranslateOptions, Translator
 
 BLOCK = 2_048  # lines translated together: enough to batch by length, little enough to hold
@@ -259,8 +261,11 @@ def _translate_document(
 ) -> None:
     from kster.translation.files import translate_file
 
+    def translate(texts: Sequence[CodedText]) -> Sequence[Translation]:
+        return translator.translate(texts, **options)
+
     with if_interrupted(f"{output} was not written"), progress_bars({"translating": "texts"}) as show:
-        done = translate_file(translator, document, output, options, partial(show, "translating"))
+        done = translate_file(document, output, translator.model, translate, partial(show, "translating"))
     if done.repaired:
         shown = ", ".join(done.repaired[:MOST_NAMED]) + (" …" if len(done.repaired) > MOST_NAMED else "")
         note(f"kster: placeholders or tags were put back where they seemed to belong; look at {shown}")

@@ -11,14 +11,12 @@ from typing import Any
 
 import ray
 
-from kster.cluster.calls import CATALOGUE, JOBS, NAMESPACE, SHARD
+from kster.cluster.calls import CATALOGUE, CATALOGUE_RESOURCE, JOBS, NAMESPACE, SHARD, SHARD_RESOURCE
 from kster.cluster.catalogue_service import OWNER_SECONDS, CatalogueService
 from kster.cluster.shard import Shard
 
 log = logging.getLogger("kster.cluster")
 
-SHARD_RESOURCE = "kster_shard_"  # before its name: nodes that have a shard's disk offer one of it
-CATALOGUE_RESOURCE = "kster_catalogue"
 THREADS = 16  # of an actor: a change that waits for another keeps no question from being answered
 
 
@@ -102,9 +100,3 @@ def _start(
         num_cpus=0,
         resources=resources,
     ).remote(*arguments)
-
-
-def shards_offered() -> list[str]:
-    """Names of the shards whose disks the cluster's nodes have."""
-    offered = [name for name in ray.cluster_resources() if name.startswith(SHARD_RESOURCE)]
-    return sorted(name.removeprefix(SHARD_RESOURCE) for name in offered)

@@ -18,6 +18,8 @@ NAMESPACE = "kster"
 CATALOGUE = "catalogue"
 JOBS = "jobs"
 SHARD = "shard-"  # before a shard's name
+SHARD_RESOURCE = "kster_shard_"  # before its name: nodes that have a shard's disk offer one of it
+CATALOGUE_RESOURCE = "kster_catalogue"
 ASK_SECONDS = 30.0  # for a question; actors answer in milliseconds, and the largest answers in seconds
 CHANGE_SECONDS = 120.0  # for a change, while its shard may be coming back
 
@@ -33,6 +35,12 @@ class Unreachable(ApiError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Unreachable, self._of
+
+
+def shards_offered() -> list[str]:
+    """Names of the shards whose disks the cluster's nodes have."""
+    offered = [name for name in ray.cluster_resources() if name.startswith(SHARD_RESOURCE)]
+    return sorted(name.removeprefix(SHARD_RESOURCE) for name in offered)
 
 
 _handles: dict[str, Any] = {}

@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
-from kster.cluster.actors import shards_offered
-from kster.cluster.calls import SHARD, Unreachable, ask, ask_about, ask_each, change
+from kster.cluster.calls import SHARD, Unreachable, ask, ask_about, ask_each, change, shards_offered
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.errors import KsterError

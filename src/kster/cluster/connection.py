@@ -12,8 +12,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError
 
-from kster.cluster.actors import shards_offered, start_catalogue, start_shard
-from kster.cluster.calls import NAMESPACE, forget_handles
+from kster.cluster.actors import start_catalogue, start_shard
+from kster.cluster.calls import NAMESPACE, forget_handles, shards_offered
 from kster.cluster.environment import prepare
 from kster.errors import KsterError
 from kster.server.settings import is_loopback

@@ -21,8 +21,16 @@ from typing import Any, NamedTuple
 
 import ray
 
-from kster.cluster.actors import shards_offered
-from kster.cluster.calls import CHANGE_SECONDS, SHARD, Unreachable, ask_of_parts, change, change_soon, got
+from kster.cluster.calls import (
+    CHANGE_SECONDS,
+    SHARD,
+    Unreachable,
+    ask_of_parts,
+    change,
+    change_soon,
+    got,
+    shards_offered,
+)
 from kster.cluster.catalogue_service import Parts
 from kster.cluster.wire import Part
 from kster.errors import KsterError

@@ -53,7 +53,7 @@ def up(data: Path, shards: int, *, host: str, port: int, cores: int | None) -> d
 def _start_ray(
     data: Path, shards: list[str], host: str, port: int, cores: int | None
 ) -> subprocess.Popen[bytes]:
-    from kster.cluster.actors import CATALOGUE_RESOURCE, SHARD_RESOURCE
+    from kster.cluster.calls import CATALOGUE_RESOURCE, SHARD_RESOURCE
     from kster.cluster.connection import SYSTEM_SETTINGS
 
     resources = {CATALOGUE_RESOURCE: 1} | {SHARD_RESOURCE + name: 1 for name in shards}
@@ -139,8 +139,7 @@ def status(address: str | None) -> dict[str, Any]:
     prepare(address)
     import ray
 
-    from kster.cluster.actors import shards_offered
-    from kster.cluster.calls import CATALOGUE, JOBS, SHARD, ask_each
+    from kster.cluster.calls import CATALOGUE, JOBS, SHARD, ask_each, shards_offered
     from kster.cluster.connection import connect, leave, warn_if_open
 
     connect(address)

@@ -9,22 +9,19 @@ by the other layer 29 %. In deep decoders the last but one does, as has often be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from kster.model.focus import attention, telling_layer
 from kster.model.forcing import pad
-
-if TYPE_CHECKING:
-    from kster.model.checkpoint import BaseModel
+from kster.model.frozen import FrozenModel
 
 AT_ONCE = 32  # sentences
 
 
 @torch.inference_mode()
-def align(model: BaseModel, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[Tensor]:
+def align(model: FrozenModel, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[Tensor]:
     """How much every target token comes from every source token: for each pair (t, s) float32 on the CPU.
 
     sources, targets: tokenised sentences with their ends of sentence. Rows sum to one.
@@ -38,7 +35,7 @@ def align(model: BaseModel, sources: Sequence[list[int]], targets: Sequence[list
     return aligned
 
 
-def _attention(model: BaseModel, sources: list[list[int]], targets: list[list[int]]) -> Tensor:
+def _attention(model: FrozenModel, sources: list[list[int]], targets: list[list[int]]) -> Tensor:
     network, device = model.network, model.device
     prefix = list(model.layout.prefix)
     mask = network.source_mask([len(row) for row in sources])  # (b, 1, 1, s)

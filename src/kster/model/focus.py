@@ -7,15 +7,13 @@ Words are what stands between spaces; each has a number in its sentence, and all
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from kster.model.frozen import FrozenModel
 from kster.model.network import Network
-
-if TYPE_CHECKING:
-    from kster.model.checkpoint import BaseModel
 
 WORDS = 63  # numbers there are: a mask of words is one integer of 64 bits, without its sign
 NO_WORD = WORDS - 1  # the number of punctuation, ends of sentences, languages, and words after the 62nd
@@ -30,7 +28,7 @@ class SourceWords(NamedTuple):
     numbers: list[int]
 
 
-def source_words(model: BaseModel, ids: Iterable[int]) -> SourceWords:
+def source_words(model: FrozenModel, ids: Iterable[int]) -> SourceWords:
     """ids: of a tokenised source. What comes before the first space is a language, or nothing.
 
     A word that is written with bytes cannot be read, and is "".

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from kster.errors import KsterError
 from kster.model.focus import NO_WORD, attention, by_word, source_words, telling_layer
-
-if TYPE_CHECKING:
-    from kster.model.checkpoint import BaseModel
-    from kster.model.network import Watch
+from kster.model.frozen import FrozenModel
+from kster.model.network import Watch
 
 # Pairs that are tokenised and sorted by length together: bounds memory, whatever the number of pairs.
 WINDOW = 2048
@@ -55,7 +53,7 @@ class ForcedSentence:
 
 
 def force_decode(
-    model: BaseModel,
+    model: FrozenModel,
     pairs: Iterable[tuple[str, str]],
     *,
     batch_tokens: int | None = None,
@@ -70,7 +68,7 @@ def force_decode(
         yield from force_tokens(model, *window, batch_tokens=batch_tokens)
 
 
-def make_keys(model: BaseModel, pairs: Iterable[tuple[str, str]]) -> Iterator[SentenceKeys]:
+def make_keys(model: FrozenModel, pairs: Iterable[tuple[str, str]]) -> Iterator[SentenceKeys]:
     """The keys that `force_decode` gives, without what the base model thought of each token: a third less
     work.
 
@@ -81,7 +79,7 @@ def make_keys(model: BaseModel, pairs: Iterable[tuple[str, str]]) -> Iterator[Se
 
 
 def _windows(
-    model: BaseModel, pairs: Iterable[tuple[str, str]], progress: Callable[[int], None] | None = None
+    model: FrozenModel, pairs: Iterable[tuple[str, str]], progress: Callable[[int], None] | None = None
 ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
     """Tokenised sources and targets, WINDOW pairs at a time."""
     stream, done = iter(pairs), 0
@@ -96,7 +94,7 @@ def _windows(
 
 
 def force_tokens(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]], *, batch_tokens: int | None = None
+    model: FrozenModel, sources: list[list[int]], targets: list[list[int]], *, batch_tokens: int | None = None
 ) -> list[ForcedSentence]:
     """Force-decode tokenised sentences, which all fit in memory; targets end with eos."""
     return _in_batches(_force_batch, model, sources, targets, batch_tokens)
@@ -106,8 +104,8 @@ Sentence = TypeVar("Sentence", ForcedSentence, SentenceKeys)
 
 
 def _in_batches(
-    work: Callable[[BaseModel, list[list[int]], list[list[int]]], list[Sentence]],
-    model: BaseModel,
+    work: Callable[[FrozenModel, list[list[int]], list[list[int]]], list[Sentence]],
+    model: FrozenModel,
     sources: list[list[int]],
     targets: list[list[int]],
     batch_tokens: int | None,
@@ -122,7 +120,7 @@ def _in_batches(
 
 
 def _require_readable(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]], done: int
+    model: FrozenModel, sources: list[list[int]], targets: list[list[int]], done: int
 ) -> None:
     for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
         longest = max(len(source), len(target))
@@ -156,7 +154,7 @@ def pad(rows: list[list[int]], value: int, device: torch.device) -> Tensor:
 
 @torch.inference_mode()
 def _force_batch(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]]
+    model: FrozenModel, sources: list[list[int]], targets: list[list[int]]
 ) -> list[ForcedSentence]:
     compared: list[tuple[Tensor, Tensor]] = []
     telling = telling_layer(model.network)
@@ -175,7 +173,7 @@ def _force_batch(
 
 
 def _focus(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]], queries: Tensor, keys: Tensor
+    model: FrozenModel, sources: list[list[int]], targets: list[list[int]], queries: Tensor, keys: Tensor
 ) -> Tensor:
     """(n, WORDS), of what attention compares in the telling layer."""
     start = len(model.layout.prefix) - 1
@@ -187,7 +185,7 @@ def _focus(
 
 @torch.inference_mode()
 def _keys_of_batch(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]]
+    model: FrozenModel, sources: list[list[int]], targets: list[list[int]]
 ) -> list[SentenceKeys]:
     taps, _, tokens = _decoded(model, sources, targets)
     columns = (taps.to(torch.float16), tokens.to(torch.int32))
@@ -195,7 +193,7 @@ def _keys_of_batch(
 
 
 def _decoded(
-    model: BaseModel, sources: list[list[int]], targets: list[list[int]], watch: Watch | None = None
+    model: FrozenModel, sources: list[list[int]], targets: list[list[int]], watch: Watch | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Taps (n, d), final states (n, d) and tokens (n,) of all n target tokens, one sentence after the
     other. Nobody who does not watch wants final states: they mean nothing then."""
@@ -221,7 +219,7 @@ def _by_sentence(columns: tuple[Tensor, ...], targets: list[list[int]]) -> Itera
     return zip(*(column.cpu().split(lengths) for column in columns), strict=True)
 
 
-def _beliefs(model: BaseModel, hidden: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
+def _beliefs(model: FrozenModel, hidden: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
     """What the output layer says: log p_m of the tokens, normaliser, mean and maximum of log p_m, (n,) each.
 
     hidden: (n, d); tokens: (n,). Rows are taken in parts: all logits of a batch at once would be gigabytes

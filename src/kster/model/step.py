@@ -11,19 +11,17 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from kster.model.checkpoint import BaseModel
 from kster.model.focus import NO_WORD, attention, by_word, source_words, telling_layer
 from kster.model.forcing import pad
 from kster.model.network import join
 from kster.model.state import DecodingState, Shape, StateMaker
-
-if TYPE_CHECKING:
-    from kster.model.checkpoint import BaseModel
 
 
 class Candidates(NamedTuple):

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from kster.model.state import DecodingState
 from kster.model.step import Candidates, Predict, StepDecoder
-
-if TYPE_CHECKING:
-    from kster.translation.term_search import TermSearch
 
 IMPOSSIBLE = -1.0e9
 STEPS_BETWEEN_CHECKS_ON_GPU = 8
@@ -70,6 +67,27 @@ class Beams:
     first_row: Tensor  # (s, 1) int64: of each sentence among all s · b
 
 
+class Chosen(NamedTuple):
+    """The best 2b continuations of each sentence, best first."""
+
+    scores: Tensor  # (s, 2b) sums of log-probabilities
+    parents: Tensor  # (s, 2b) which of the sentence's beams goes on
+    tokens: Tensor  # (s, 2b) and with what
+
+
+class Steering(Protocol):
+    """What makes a search bring what it must: `TermSearch`."""
+
+    def predictor(self, predict: Predict, beams: Beams, step: int) -> Predict:
+        """The predictor of this step, which also tells of the tokens that are wanted."""
+
+    def choose(self, beams: Beams, candidates: Candidates, chosen: Chosen, step: int) -> Chosen:
+        """What the search goes on with, in place of what it would have chosen."""
+
+    def follow(self, beams: Beams, step: int, penalty: float) -> None:
+        """Note how the beams went on."""
+
+
 @torch.inference_mode()
 def beam_search(
     decoder: StepDecoder,
@@ -80,7 +98,7 @@ def beam_search(
     length_penalty: float,
     limits: list[int],
     n_best: int = 1,
-    terms: TermSearch | None = None,
+    terms: Steering | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate tokenised sources; n_best hypotheses each, best first.
 
@@ -124,7 +142,7 @@ def extend(
     predict: Predict,
     step: int,
     length_penalty: float,
-    terms: TermSearch | None = None,
+    terms: Steering | None = None,
     *,
     watch: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -148,14 +166,6 @@ def extend(
     parents, tokens = _advance(beams, chosen, step, decoder.model.eos_id, penalty, reachable)
     terms.follow(beams, step, penalty)
     return parents, tokens
-
-
-class Chosen(NamedTuple):
-    """The best 2b continuations of each sentence, best first."""
-
-    scores: Tensor  # (s, 2b) sums of log-probabilities
-    parents: Tensor  # (s, 2b) which of the sentence's beams goes on
-    tokens: Tensor  # (s, 2b) and with what
 
 
 def choose(beams: Beams, candidates: Candidates, pad: int) -> Chosen:

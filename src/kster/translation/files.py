@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
 from kster.files import atomic_text
+from kster.model import BaseModel
 from kster.text.codes import CodedText
 from kster.translation.result import Translation
-
-if TYPE_CHECKING:
-    from kster.translation.translator import TranslateOptions, Translator
 
 TEXTS_AT_ONCE = 256  # enough to batch by length, few enough to show progress
 
@@ -52,22 +49,22 @@ class TranslatedFile:
 
 
 def translate_file(
-    translator: Translator,
     input: Path,
     output: Path,
-    options: TranslateOptions,
+    model: BaseModel,
+    translate: Callable[[Sequence[CodedText]], Sequence[Translation]],
     progress: Callable[[int, int], None] | None = None,
 ) -> TranslatedFile:
     """See `Translator.translate_file`. progress: called with the texts done and how many there are."""
     _require_files(input, output)
-    source, target = translator.model.source_lang, translator.model.target_lang
+    source, target = model.source_lang, model.target_lang
     if source is None or target is None:
-        raise KsterError(f"{translator.model.name}: does not say its languages; name source and target")
+        raise KsterError(f"{model.name}: does not say its languages; name source and target")
     document = DocumentTexts(input.name, input.read_bytes(), source, target)
     done: dict[CodedText, Translation] = {}
     for start in range(0, len(document.texts), TEXTS_AT_ONCE):
         some = document.texts[start : start + TEXTS_AT_ONCE]
-        done.update(zip(some, translator.translate(some, **options), strict=True))
+        done.update(zip(some, translate(some), strict=True))
         if progress is not None:
             progress(len(done), len(document.texts))
     written = document.written(done)

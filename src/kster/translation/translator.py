@@ -243,7 +243,9 @@ class Translator:
             KsterError: for a file that cannot be read, is of no known kind, or is too much; `output` is then
                 as it was.
         """
-        return translate_file(self, Path(input), Path(output), options)
+        return translate_file(
+            Path(input), Path(output), self.model, lambda texts: self.translate(texts, **options)
+        )
 
     def steps(
         self,
