@@ -186,6 +186,12 @@ def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_is_like(config: Any
     assert (ours.output, ours.training.steps) == ("elsewhere", 7)
     assert ours.training.batch_tokens == theirs.training.batch_tokens
     assert ours.corpora == theirs.corpora
+    third = path.with_name("third.yaml")
+    third.write_text(f"like: {other.name}\nseed: 5\n")
+    assert (load_settings(third).seed, load_settings(third).output) == (5, "elsewhere")
+    other.write_text(f"like: {third.name}\n")
+    with pytest.raises(KsterError, match="the recipe is built on itself"):
+        load_settings(other)
     other.write_text("like: missing.yaml\n")
     with pytest.raises(KsterError, match=r"there is no configuration file .*missing\.yaml"):
         load_settings(other)

@@ -53,13 +53,15 @@ def load_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     return settings
 
 
-def _read_recipe(path: Path) -> dict[str, Any]:
+def _read_recipe(path: Path, readers: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The keys of a file, on top of those of the one beside it that `like` names."""
+    if path in readers:
+        raise SettingsError(f"{path}: like: the recipe is built on itself")
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
     like = content.pop("like", None)
-    return content if like is None else _merged(read_yaml(path.parent / str(like)), content)
+    return content if like is None else _merged(_read_recipe(path.parent / str(like), (*readers, path)), content)
 
 
 def _merged(below: Any, above: Any) -> Any:
