@@ -141,6 +141,7 @@ def test_the_real_clients_are_served(served: RunningServer) -> None:
     assert client.translate_text(ENGLISH[1], source_lang="EN", target_lang="DE").text == GERMAN[1]
     mmt = modernmt.ModernMT("any")
     mmt._ModernMT__base_url = served.url + "/mmt"  # type: ignore[attr-defined]
+    assert mmt.translate("en", "de", ENGLISH[2]).translation == GERMAN[2]
     assert served.http.get("/").status_code == 200
     assert "kster" in served.http.get("/metrics").text
 

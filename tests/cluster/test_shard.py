@@ -10,11 +10,12 @@ import pytest
 from speller import Speller
 
 from kster.cluster.shard import Shard
-from kster.cluster.wire import Changed, Limits, Prepared, Sentence, best_of
+from kster.cluster.wire import PART_SHIFT, Changed, Limits, Prepared, Sentence, best_of
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.memory.adding import Origin, drafts_of
+from kster.memory.group import SHIFT
 from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
 
@@ -104,6 +105,15 @@ def test_what_was_staged_is_taken_over_in_one_change(shard: Shard, speller: Spel
     shard.delete(["s"])
     assert [segment.source for segment in shard.read("m", "segments")] == ["known", "new"]
     assert not (tmp_path / "a" / "s").exists()
+
+
+def test_of_one_source_in_two_parts_the_newest_is_known(shard: Shard, speller: Speller) -> None:
+    shard.change(adding(speller, "red house", "blue sea"))
+    (found,) = shard.best([(["m"], None)], [Sentence("red house", ["red"])], 10)
+    parts = best_of([found, found], [np.array([0]), np.array([1 << PART_SHIFT])], Limits(9, 100))
+    assert [mask < 0 for mask in parts.words.tolist()] == [False, True]
+    memories = best_of([found, found], [np.array([0]), np.array([1 << SHIFT])], Limits(9, 100))
+    assert [mask < 0 for mask in memories.words.tolist()] == [True, True]
 
 
 def test_only_what_nobody_knows_and_is_not_new_is_swept(

@@ -239,6 +239,44 @@ def test_parts_of_a_collection_score_with_its_frequencies_as_it_does(
         half.close()
 
 
+@pytest.mark.parametrize("walked", [1 << 15, 30])
+def test_parts_of_a_collection_find_what_it_finds(
+    memory: Memory, speller: Speller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, walked: int
+) -> None:
+    """However many of a text's terms are too common to be walked through."""
+    monkeypatch.setattr("kster.memory.sources.scoring.WALKED", walked)
+    texts = [f"open valve {i % 5} of tank {i} " + "and close " * (i % 3) + f"lid{i % 7}" for i in range(60)]
+    memory.import_pairs(Pair(text, "t") for text in texts)
+    with (
+        Memory.create(tmp_path / "first", speller) as first,
+        Memory.create(tmp_path / "second", speller) as second,
+    ):
+        first.import_pairs(Pair(text, "t") for text in texts[:50])
+        second.import_pairs(Pair(text, "t") for text in texts[50:])
+        for wanted in ("open valve 3 of tank 7", "close lid2", "open and close lid5 of tank 55"):
+            known = first.sources().frequencies(wanted) + second.sources().frequencies(wanted)
+            one, two = (part.sources().similar(wanted, 10, known) for part in (first, second))
+            both = np.concatenate([one.segment_ids, two.segment_ids + 50])
+            scores = np.concatenate([one.scores, two.scores])
+            whole = memory.similar(wanted, 10)
+            assert both[np.lexsort((-both, -scores))][:10].tolist() == whole.segment_ids.tolist()
+
+
+def test_what_was_removed_does_not_count_in_scores(memory: Memory, speller: Speller, tmp_path: Path) -> None:
+    """A memory scores as one that never had it, whether its index still lists the removed segment or not."""
+    texts = [f"open valve {i % 5} of tank {i}" for i in range(30)]
+    memory.add_many(Pair(text, "t") for text in texts)
+    memory.similar("tank", 1)  # all are indexed
+    memory.remove([1, 7, 8, 30])
+    with Memory.create(tmp_path / "other", speller) as other:
+        other.add_many(Pair(text, "t") for i, text in enumerate(texts, 1) if i not in (1, 7, 8, 30))
+        for wanted in ("open valve 1 of tank 6", "tank 29", "valve 0"):
+            one, two = memory.similar(wanted, 40), other.similar(wanted, 40)
+            assert len(one) == len(two)
+            assert one.scores.tolist() == pytest.approx(two.scores.tolist(), rel=1e-6)
+            assert one.relative.tolist() == pytest.approx(two.relative.tolist(), rel=1e-6)
+
+
 def test_a_source_says_which_words_of_a_sentence_it_has(tmp_path: Path, speller: Speller) -> None:
     with Memory.create(tmp_path / "m", speller) as memory:
         for text in ("Close the gate.", "the gate-keeper", "大きい 門"):

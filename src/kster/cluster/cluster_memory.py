@@ -14,7 +14,7 @@ from torch import Tensor
 from kster.cluster.calls import SHARD, ask_about, ask_of_parts, change
 from kster.cluster.catalogue_service import Parts
 from kster.cluster.importing import Destination, import_over_shards
-from kster.cluster.retrieval import Placed, shortlists
+from kster.cluster.retrieval import Placed, most_similar, shortlists
 from kster.cluster.shard import SMOOTHER, write_smoother
 from kster.cluster.wire import OWN, PART_SHIFT, Changed, Limits, Part, Prepared, Sentence
 from kster.errors import KsterError
@@ -38,7 +38,7 @@ from kster.memory.importing import CHUNK
 from kster.memory.search.entries import entry_ids
 from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.search.shortlist_retriever import search_in
-from kster.memory.sources.matching import sorted_matches
+from kster.memory.sources.matching import best_matches, sorted_matches
 from kster.memory.store.description import Description
 
 SPLIT_FROM = 100_000  # pairs of an import; more are divided among all shards
@@ -136,23 +136,35 @@ class ClusterMemory(Memory):
     # Looking -------------------------------------------------------------------------------------
 
     def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
-        return sorted_matches(self._matches("matches", source, n, least=least, context=context), n)
-
-    def similar_segments(self, source: str, m: int) -> list[Match]:
-        found = self._matches("similar_segments", source, m)
-        return sorted_matches(found, len(found))
-
-    def _matches(self, method: str, *arguments: Any, **named: Any) -> list[Match]:
-        return [
+        found = [
             replace(match, segment=_abroad(part, match.segment), memory=str(self.directory))
-            for part, own in self._each(method, *arguments, **named)
+            for part, own in self._each("matches", source, n, least=least, context=context)
             for match in own
         ]
+        return sorted_matches(found, n)
+
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+        found = most_similar(self.parts, sources, m, self.lost)
+        return [
+            best_matches(source, [_abroad(*one) for one in own], m, 0, str(self.directory))
+            for source, own in zip(sources, found, strict=True)
+        ]
+
+    def tokens_of(self, segment_id: int) -> list[int]:
+        tokens: list[int] = self._read(self._part_of(segment_id), "tokens_of", segment_id & OWN)
+        return tokens
 
     def find_text(self, source: str | None = None, target: str | None = None) -> list[Segment]:
         return [
             _abroad(part, segment) for part, own in self._each("find_text", source, target) for segment in own
         ]
+
+    def find_sources(self, sources: Iterable[str]) -> dict[str, list[Segment]]:
+        found: dict[str, list[Segment]] = {source: [] for source in sources}
+        for part, own in self._each("find_sources", list(found)):
+            for source, segments in own.items():
+                found[source] += [_abroad(part, segment) for segment in segments]
+        return found
 
     def segment(self, id: int) -> Segment:
         part = self._part_of(id)

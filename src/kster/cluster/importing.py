@@ -2,13 +2,12 @@
 
 What is imported is staged in directories that the catalogue does not name as parts of a memory. A small
 import goes to one shard, which takes it over into the memory's newest part in one transaction. A large one is
-divided among all shards by the source's hash (the same source in one place, so that of equal contexts the
-newest is found first), and one commit in the catalogue makes the directories parts of the memory.
+divided among all shards by the words of the source (the same source in one place, so that the newest of
+equal ones is known), and one commit in the catalogue makes the directories parts of the memory.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections import deque
@@ -38,6 +37,7 @@ from kster.formats import Pair, Rejection
 from kster.memory import ImportReport, KeyMaker
 from kster.memory.adding import Origin, drafts_of, flaw
 from kster.memory.importing import CHUNK
+from kster.memory.sources.words import signature_of
 from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
 from kster.model import BaseModel
@@ -109,7 +109,7 @@ def make_drafts(
 
 def shard_of(source: str, shards: int) -> int:
     """Which of so many directories a source belongs to."""
-    return int.from_bytes(hashlib.blake2b(source.encode(), digest_size=8).digest(), "little") % shards
+    return signature_of(source) % shards
 
 
 def import_over_shards(

@@ -26,6 +26,7 @@ from kster.cluster.wire import (
     best_of,
     wanted_of,
 )
+from kster.memory import Segment
 from kster.memory.search.shortlist_retriever import Shortlist
 from kster.memory.sources.scoring import Frequencies, rare_words
 
@@ -62,10 +63,10 @@ class _Search:
         bases = {shard: self._bases(shard) for shard in self.shards}
         if len(self.shards) == 1:
             return self._run_on(self.shards[0], bases[self.shards[0]])
-        entries, known = self._frequencies()
+        entries, known = self.frequencies()
         everything = entries <= self.limits.entries
         most = None if everything else self.limits.segments
-        found = self._ask(
+        found = self.ask(
             {s: ("best", self._directories(s, known), self.sentences, most) for s in self.shards}
         )
         if not found:
@@ -79,7 +80,7 @@ class _Search:
 
     def _run_on(self, shard: str, bases: Ints) -> tuple[list[Chosen], list[tuple[int, SegmentEntries]]]:
         question = ("best_with_entries", self._directories(shard, {}), self.sentences, self.limits, bases)
-        answer = self._ask({shard: question})
+        answer = self.ask({shard: question})
         if shard not in answer:
             return [_nothing() for _ in self.sentences], []
         chosen, entries = answer[shard]
@@ -95,11 +96,11 @@ class _Search:
             if (here := memory.on(shard))
         ]
 
-    def _frequencies(self) -> tuple[int, dict[int, list[Frequencies]]]:
+    def frequencies(self) -> tuple[int, dict[int, list[Frequencies]]]:
         """All entries, and for each memory's place how common each text's terms are in all of its parts."""
         texts = [sentence.text for sentence in self.sentences]
         asked = {s: [n for n, memory in enumerate(self.memories) if memory.on(s)] for s in self.shards}
-        answers = self._ask(
+        answers = self.ask(
             {
                 shard: (
                     "frequencies",
@@ -121,7 +122,7 @@ class _Search:
         wanted = dict(zip(order.tolist(), wanted_of(chosen, len(order)), strict=True))
         directories = {m.base_of(part): part.directory for m in self.memories for part in m.parts}
         found: dict[int, SegmentEntries] = {}
-        answers = self._ask(
+        answers = self.ask(
             {
                 shard: ("entries", [(directories[base], wanted[base]) for base in own.tolist()])
                 for shard, own in bases.items()
@@ -137,7 +138,7 @@ class _Search:
         own = [memory.base_of(part) for memory in self.memories for part in memory.on(shard)]
         return np.array(own, np.int64)
 
-    def _ask(self, questions: dict[str, tuple[Any, ...]]) -> dict[str, Any]:
+    def ask(self, questions: dict[str, tuple[Any, ...]]) -> dict[str, Any]:
         """Shards by their names, as the catalogue has them."""
         named = {SHARD + shard: question for shard, question in questions.items()}
         answers = ask_each(named, lost=self.lost)
@@ -166,6 +167,31 @@ def shortlists(
         made.setdefault(same, own)
         answer.append(own)
     return answer
+
+
+def most_similar(
+    parts: Sequence[Part], texts: Sequence[str], m: int, lost: list[str] | None = None
+) -> list[list[tuple[Part, Segment]]]:
+    """For each text the m segments of a memory's parts that resemble it best. lost: as above."""
+    search = _Search([Placed(parts)], [Sentence(text) for text in texts], EVERYTHING, lost)
+    known = search.frequencies()[1].get(0) if len(search.shards) > 1 else None
+    own = {shard: [part for part in parts if part.shard == shard] for shard in search.shards}
+    answers = search.ask(
+        {
+            shard: ("similar", [part.directory for part in here], texts, m, known)
+            for shard, here in own.items()
+        }
+    )
+    found: list[list[tuple[Part, Segment]]] = []
+    for number in range(len(texts)):
+        each = [
+            (relative, own[shard][place], segment)
+            for shard, answer in answers.items()
+            for relative, place, segment in answer[number]
+        ]
+        each.sort(key=lambda one: (one[0], one[1].number, one[2].id), reverse=True)
+        found.append([(part, segment) for _, part, segment in each[:m]])
+    return found
 
 
 def _shortlist(

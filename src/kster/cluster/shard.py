@@ -27,6 +27,7 @@ from kster.cluster.wire import (
 )
 from kster.errors import KsterError
 from kster.files import try_lock, write_atomically
+from kster.memory import Segment
 from kster.memory.report import bytes_under
 from kster.memory.search.shortlists import View, entries_of
 from kster.memory.sources.scoring import Frequencies
@@ -46,9 +47,9 @@ READS = {
         "segments",
         "segment_count",
         "find_text",
+        "find_sources",
         "matches",
-        "similar_segments",
-        "similar",
+        "tokens_of",
     ),
     *("info", "size", "verify", "provenance", "facts", "known", "with_unit", "missing", "live_after"),
 }
@@ -168,6 +169,25 @@ class Shard:
             answer.append(Best(places, *(np.concatenate(column) for column in zip(*found, strict=True))))
         return answer
 
+    def similar(
+        self, directories: Sequence[str], texts: Sequence[str], m: int, known: Sequence[Frequencies] | None
+    ) -> list[list[tuple[float, int, Segment]]]:
+        """For each text the m segments of a memory's directories that resemble it best: how much, the
+        directory's place, and the segment.
+
+        known: where the memory has other directories elsewhere, how common each text's terms are in all.
+        """
+        known = known or self.frequencies([directories], texts)[1][0]
+        found: list[list[tuple[float, int, Segment]]] = [[] for _ in texts]
+        for place, directory in enumerate(directories):
+            memory = self._memory(directory)
+            sources = memory.sources()
+            for own, text, frequencies in zip(found, texts, known, strict=True):
+                similar = sources.similar(text, m, frequencies)
+                relative = dict(zip(similar.segment_ids.tolist(), similar.relative.tolist(), strict=True))
+                own += [(relative[one.id], place, one) for one in memory.segments_of(relative)]
+        return found
+
     def best_with_entries(
         self,
         memories: Sequence[tuple[Sequence[str], Sequence[Frequencies] | None]],
@@ -255,8 +275,8 @@ class Shard:
 
 def _best(
     view: View, sentence: Sentence, most: int | None, known: Frequencies | None
-) -> tuple[Ints, Any, Ints, Ints]:
-    """Ids, similarity, entries and words of a directory's segments; ids growing."""
+) -> tuple[Ints, Any, Ints, Ints, Any]:
+    """The columns of `Best` but the first, of a directory's segments; ids growing."""
     spans = view.snapshot.spans
     if most is None:
         lines = np.flatnonzero(view.snapshot.live_segments)
@@ -266,8 +286,8 @@ def _best(
         growing = np.argsort(found.segment_ids)
         lines = np.searchsorted(spans.segment_ids, found.segment_ids[growing])
         relative = found.relative[growing]
-    words = view.having_words(sentence.words, lines)
-    return spans.segment_ids[lines], relative, spans.counts[lines], words
+    ids = spans.segment_ids[lines]
+    return ids, relative, spans.counts[lines], *view.sources.words_and_signatures(sentence.words, ids)
 
 
 def sum_of(frequencies: Sequence[Frequencies]) -> Frequencies:

@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kster.memory.group import SHIFT
+from kster.memory.sources.scoring import with_newest
+
 Ints = npt.NDArray[np.int64]
 
 PART_SHIFT = 32  # an id of a memory = the part's number << 32 | the id there
 OWN = (1 << PART_SHIFT) - 1
-MOST_PARTS = 1 << 8  # a group of memories leaves 40 bits to each (`kster.memory.group`)
+MOST_PARTS = 1 << (SHIFT - PART_SHIFT)  # a group of memories leaves so many bits to each
 
 
 class Part(NamedTuple):
@@ -51,7 +54,8 @@ class Best(NamedTuple):
     segment_ids: Ints  # (n,)
     relative: npt.NDArray[np.float32]  # (n,) similarity
     counts: Ints  # (n,) entries
-    words: Ints  # (n,) which words of the sentence their sources have (`Neighbours.words`)
+    words: Ints  # (n,) which words of the sentence their sources have (`Neighbours.words`, but for the sign)
+    signatures: npt.NDArray[np.uint64]  # (n,) of their sources
 
 
 class SegmentEntries(NamedTuple):
@@ -96,11 +100,15 @@ class Chosen(NamedTuple):
 def best_of(found: Sequence[Best], bases: Sequence[Ints], limits: Limits) -> Chosen:
     """The best of what several shards found for a text, of equally good ones the newest.
 
+    Which of those with the same source is the newest is known only here: a memory may have them in two parts.
+
     bases: for each shard (directories,) what the ids of each of its directories begin with; their order is
     that of the parts.
     """
     base = np.concatenate([known[one.places] for known, one in zip(bases, found, strict=True)])
-    own, relative, counts, words = (np.concatenate([one[column] for one in found]) for column in range(1, 5))
+    own, relative, counts, words, signatures = (
+        np.concatenate([one[column] for one in found]) for column in range(1, 6)
+    )
     order = np.lexsort((-(base | own), -relative))[: limits.segments]
     fitting = np.cumsum(counts[order]) <= limits.entries
     fitting[:1] = True  # a segment longer than that is better than none
@@ -108,7 +116,9 @@ def best_of(found: Sequence[Best], bases: Sequence[Ints], limits: Limits) -> Cho
     best = best[np.argsort((base | own)[best])]
     parts = np.unique(np.concatenate(bases))
     places = np.searchsorted(parts, base[best]).astype(np.int32)
-    return Chosen(places, own[best], relative[best], words[best])
+    firsts = np.unique(base[best] >> SHIFT, return_index=True)[1]  # where each memory's segments begin
+    having = [with_newest(words[here], signatures[here]) for here in np.split(best, firsts[1:])]
+    return Chosen(places, own[best], relative[best], np.concatenate(having))
 
 
 def wanted_of(chosen: Sequence[Chosen], parts: int) -> list[Ints]:

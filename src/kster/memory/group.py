@@ -103,10 +103,11 @@ class MemoryGroup:
         ]
         return sorted_matches(reversed(found), n)
 
-    def similar_segments(self, source: str, m: int) -> list[Match]:
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
         """As `Memory.similar_segments`, m of each memory."""
-        found = [match for memory in self.memories for match in memory.similar_segments(source, m)]
-        return sorted_matches(reversed(found), len(found))
+        found = [memory.similar_segments(sources, m) for memory in self.memories]
+        each = ([match for own in of_one for match in own] for of_one in zip(*found, strict=True))
+        return [sorted_matches(reversed(matches), len(matches)) for matches in each]
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """As `Memory.provenance`; `Provenance.memory` says which memory an entry is of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +129,11 @@ class ReadableMemory(SearchedMemory):
         with self._store.reading_apart() as database:
             return database.by_text(source, target)
 
+    def find_sources(self, sources: Iterable[str]) -> dict[str, list[Segment]]:
+        """For each of these texts the live segments that have exactly this source, in the order added."""
+        with self._store.reading_apart() as database:
+            return {source: database.by_text(source, None) for source in sources}
+
     def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
         """The n segments whose sources need the fewest words changed to be this text, best first.
 
@@ -152,18 +157,21 @@ class ReadableMemory(SearchedMemory):
         found |= {segment.id: segment for segment in self.find_text(source)}
         return best_matches(source, found.values(), n, least, str(self.directory), context)
 
-    def similar_segments(self, source: str, m: int) -> list[Match]:
-        """The m segments whose sources resemble this text best by BM25, as matches.
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+        """For each of these texts the m segments whose sources resemble it best by BM25, as matches.
 
         Args:
-            source: A source text.
+            sources: Source texts.
             m: How many segments at most.
 
         Returns:
-            The matches, those with the highest percentage first.
+            The matches of each text, those with the highest percentage first.
         """
-        near = self.segments_of(self.similar(source, m).segment_ids.tolist())
-        return best_matches(source, near, m, 0, str(self.directory))
+        near = [self.segments_of(self.similar(source, m).segment_ids.tolist()) for source in sources]
+        return [
+            best_matches(source, own, m, 0, str(self.directory))
+            for source, own in zip(sources, near, strict=True)
+        ]
 
     def export(self, *, drafts: bool = False) -> Iterator[Pair]:
         """Every live pair, in the order added, as of the moment the first one is asked for.

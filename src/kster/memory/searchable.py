@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -48,8 +48,8 @@ class SearchableMemory(Protocol):
     def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
         """The n segments whose sources need the fewest words changed to be this text, best first."""
 
-    def similar_segments(self, source: str, m: int) -> list[Match]:
-        """The m segments whose sources resemble this text best by BM25, or m of each memory."""
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+        """For each text the m segments whose sources resemble it best by BM25, or m of each memory."""
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where each of these entries comes from."""

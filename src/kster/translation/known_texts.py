@@ -25,18 +25,33 @@ class Taught:
 
 
 class KnownTexts:
-    """How some memories translate a text that they hold as a source; for as long as one call takes."""
+    """How some memories translate a text that they hold as a source; for as long as one call takes.
 
-    def __init__(self, memories: Sequence[Memory]) -> None:
+    expected: texts that will be asked for, which are looked up at once.
+    """
+
+    def __init__(self, memories: Sequence[Memory], expected: Sequence[str] = ()) -> None:
         self._memories = memories
         self._known: dict[str, Taught] = {}
+        self._look_up(expected)
 
     def __call__(self, text: str) -> Taught:
         if text not in self._known:
-            found = [(memory, own) for memory in self._memories for own in memory.find_text(source=text)]
+            self._look_up([text])
+        return self._known[text]
+
+    def _look_up(self, texts: Sequence[str]) -> None:
+        if not texts:
+            return
+        of_each = [memory.find_sources(texts) for memory in self._memories]
+        for text in texts:
+            found = [
+                (memory, segment)
+                for memory, own in zip(self._memories, of_each, strict=True)
+                for segment in own[text]
+            ]
             targets = tuple(dict.fromkeys(segment.target for _, segment in found))
             self._known[text] = Taught(targets, bool(found) and _is_marked(*found[-1]))
-        return self._known[text]
 
 
 def _is_marked(memory: Memory, segment: Segment) -> bool:

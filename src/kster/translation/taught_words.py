@@ -71,7 +71,7 @@ class TaughtWords:
         """By the numbers of the sources: words that the memory taught and their translations do not have."""
         if not (self._from_german or self._into_german):
             return {}
-        similar = [memory.similar_segments(source, SIMILAR) for source in sources]
+        similar = memory.similar_segments(sources, SIMILAR)
         telling = [self._telling(*one) for one in zip(sources, translations, similar, strict=True)]
         taught = self._taught_by({_pair(one) for own in telling for one in own})
         found = {}

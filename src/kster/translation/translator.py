@@ -260,7 +260,7 @@ class Translator:
         _require_texts(texts)
         if split_sentences is None:
             split_sentences = self.split_sentences
-        taught = KnownTexts(members(self._chosen(memory, method)))
+        taught = KnownTexts(members(self._chosen(memory, method)), [str(text) for text in texts])
         what = "sentences" if split_sentences else "lines"
 
         def warn() -> None:

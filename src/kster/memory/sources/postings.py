@@ -24,7 +24,7 @@ class Postings:
     segment_ids: Ints  # (n,) growing
     pair_hashes: Ints  # (n,) of the segments, by which an index is known to be of these texts
     lengths: npt.NDArray[np.int32]  # (n,) different terms of each source
-    signatures: npt.NDArray[np.uint64]  # (n,) equal for sources with the same terms
+    signatures: npt.NDArray[np.uint64]  # (n,) `signature_of` each source
     terms: npt.NDArray[np.uint64]  # (t,) growing
     starts: Ints  # (t + 1,) where the sources of each term begin in `documents`
     documents: npt.NDArray[np.int32]  # (p,) places of sources, growing within a term

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -93,8 +94,17 @@ class Query:
 
     places: tuple[Ints, ...]  # for each part (q,) the terms' places there
     weights: Floats  # (q,) idf
+    having: npt.NDArray[np.float64]  # (q,) how many sources have each term
     average: float  # terms of a source
     own_score: float  # BM25 of the text with itself
+
+    def walked(self, m: int) -> int:
+        """How many terms' sources are walked through to find the m best; more would take long.
+
+        It depends on all sources there are, so that parts of a collection find what it finds.
+        """
+        before = np.cumsum(self.having) - self.having  # (q,)
+        return int(np.count_nonzero((before + self.having <= WALKED) | (before < 2 * m)))
 
 
 class Collection:
@@ -104,19 +114,28 @@ class Collection:
         """live: (s,) whether each line of the snapshot is a segment that has not been removed."""
         self.parts = tuple(parts)
         self._live = np.append(live, False)  # line -1
-        self._count = sum(len(part.postings) for part in parts)
-        self._terms = sum(int(part.postings.lengths.sum()) for part in parts)
+        self._gone = [np.flatnonzero(~self._live[part.lines]) for part in parts]  # places of sources
 
     def frequencies(self, text: str) -> Frequencies:
         terms = _terms(text)
         return self._frequencies([part.postings.places_of(terms) for part in self.parts], terms)
 
     def _frequencies(self, places: Sequence[Ints], terms: npt.NDArray[np.uint64]) -> Frequencies:
-        counts = sum(
-            (part.postings.counts(p) for part, p in zip(self.parts, places, strict=True)),
-            np.zeros(len(terms)),
-        )
-        return Frequencies(self._count, self._terms, np.asarray(counts, np.float64))
+        """Of live sources alone: what has been removed does not count, wherever it is still listed."""
+        counts, (sources, all_terms) = np.zeros(len(terms)), self._size
+        for part, gone, own in zip(self.parts, self._gone, places, strict=True):
+            counts += part.postings.counts(own)
+            for i in np.flatnonzero(own >= 0) if len(gone) else ():
+                counts[i] -= np.count_nonzero(part.has(int(own[i]), gone))
+        return Frequencies(sources, all_terms, counts)
+
+    @cached_property
+    def _size(self) -> tuple[int, int]:
+        """How many live sources there are, and how many terms they have together."""
+        lengths = [part.postings.lengths for part in self.parts]
+        every = sum(len(own) - len(gone) for own, gone in zip(lengths, self._gone, strict=True))
+        terms = sum(int(own.sum() - own[gone].sum()) for own, gone in zip(lengths, self._gone, strict=True))
+        return every, terms
 
     def query(self, text: str, frequencies: Frequencies | None = None) -> Query:
         """frequencies: of a larger collection that this one is a part of; by default its own."""
@@ -127,13 +146,16 @@ class Collection:
         weights = weights.astype(np.float32)
         order = np.argsort(-weights, kind="stable")
         own = float(weights.sum() * _factor(np.array([len(terms)]), known.average)[0])
-        return Query(tuple(p[order] for p in places), weights[order], known.average, own)
+        having = known.having[order]
+        return Query(tuple(p[order] for p in places), weights[order], having, known.average, own)
 
     def similar(self, text: str, m: int, frequencies: Frequencies | None = None) -> Similar:
         """The m best, or as many as share a term with the text; frequencies: see `query`."""
         query = self.query(text, frequencies)
+        walked = query.walked(m)
         found = [
-            self._best(part, places, query, m) for part, places in zip(self.parts, query.places, strict=True)
+            self._best(part, places, query, walked, m)
+            for part, places in zip(self.parts, query.places, strict=True)
         ]
         ids = np.concatenate(
             [
@@ -152,6 +174,12 @@ class Collection:
         words: of a sentence, 63 at most. segment_ids: (m,) growing. What is no word, by itself or because the
         script does not separate any, is in every source, and every word in one that is not known here.
         """
+        return with_newest(*self.words_and_signatures(words, segment_ids))
+
+    def words_and_signatures(
+        self, words: Sequence[str], segment_ids: Ints
+    ) -> tuple[Ints, npt.NDArray[np.uint64]]:
+        """(m,) as `having_words`, but whatever the sign; and (m,) the signatures of the sources."""
         numbers = [
             [np.array([term_number(form) for form in forms], np.uint64) for forms in forms_of(word)]
             for word in words
@@ -170,10 +198,7 @@ class Collection:
                         has |= part.has(place, sources[here])
                     masks &= np.where(has, np.int64(-1), ~(np.int64(1) << i))
             found[here], signatures[here] = masks, part.postings.signatures[sources[here]]
-        _, newest = np.unique(signatures[::-1], return_index=True)
-        older = np.ones(len(found), np.bool_)
-        older[len(found) - 1 - newest] = False
-        return np.where(older, found & UP_TO_DATE, found)
+        return found, signatures
 
     def relative_scores(self, text: str, frequencies: Frequencies | None = None) -> Floats:
         """(s,) BM25 of every line's source divided by that of the text with itself, at most 1; removed: 0.
@@ -196,13 +221,13 @@ class Collection:
     def _relative(self, scores: Floats, query: Query) -> Floats:
         return np.minimum(scores / np.float32(query.own_score), np.float32(1.0))
 
-    def _best(self, part: Part, places: Ints, query: Query, m: int) -> tuple[Ints, Floats]:
-        """The m best sources of a part, in any order, and their scores. places: (q,), rarest terms first."""
+    def _best(self, part: Part, places: Ints, query: Query, walked: int, m: int) -> tuple[Ints, Floats]:
+        """The m best sources of a part, in any order, and their scores.
+
+        places: (q,), rarest terms first; walked: so many of these terms are walked through.
+        """
         known = places >= 0
-        places, weights = places[known], query.weights[known]
-        counts = part.postings.counts(places)
-        walked = np.concatenate([[0], np.cumsum(counts)])  # before each term
-        done = int(np.count_nonzero((walked[1:] <= WALKED) | (walked[:-1] < 2 * m)))
+        places, weights, done = places[known], query.weights[known], int(np.count_nonzero(known[:walked]))
         sources, sums = _sums([part.postings.having(place) for place in places[:done].tolist()], weights)
         there = self._live[part.lines[sources]]
         sources, sums = sources[there], sums[there]
@@ -230,6 +255,14 @@ def _terms(text: str) -> npt.NDArray[np.uint64]:
 def _factor(lengths: npt.NDArray[np.integer], average: float) -> Floats:
     """(n,) what a source of this many terms gets for each of them."""
     return ((K1 + 1) / (1 + K1 * (1 - B + B * lengths / average))).astype(np.float32)
+
+
+def with_newest(having: Ints, signatures: npt.NDArray[np.uint64]) -> Ints:
+    """(m,) having, with the sign for the newest of the segments that have the same source. Oldest first."""
+    _, newest = np.unique(signatures[::-1], return_index=True)
+    older = np.ones(len(having), np.bool_)
+    older[len(having) - 1 - newest] = False
+    return np.where(older, having & UP_TO_DATE, having | ~UP_TO_DATE)
 
 
 def rare_words(having: Ints) -> int:

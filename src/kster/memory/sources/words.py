@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from hashlib import blake2b
+from operator import xor
 
 ENDINGS = ("s", "es", "d", "ed", "ing", "e", "en", "n", "er", "em", "ern")
 LEAST_STEM = 4  # letters
@@ -72,6 +73,11 @@ def folded(text: str) -> str:
 def term_number(term: str) -> int:
     """64 bits that stand for a term in every index: two terms share one with probability 2⁻⁶⁴."""
     return int.from_bytes(blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def signature_of(text: str) -> int:
+    """Equal for sources with the same terms, whatever their order: `Postings.signatures`."""
+    return reduce(xor, map(term_number, set(terms_of(text))))
 
 
 _ASCII_WORDS = re.compile(r"[a-z0-9]+")
