@@ -1,8 +1,8 @@
-"""Errors meant for people: one family, a few kinds of which are worth catching by themselves."""
+"""Errors meant for people: one family, with a few kinds that are worth catching by themselves."""
 
 
 class KsterError(Exception):
-    """A mistake the user can mend.
+    """A mistake the user can correct.
 
     The message says what was wrong, where (file, line, unit, setting), what is accepted and what was
     left untouched. The command line prints it as one line and exits with status 2; the server turns
@@ -11,7 +11,7 @@ class KsterError(Exception):
 
 
 class FormatError(KsterError):
-    """A file of pairs or terms, or a document, that cannot be read or written as what it should be."""
+    """A file of pairs or terms, or a document, that cannot be read or written in its format."""
 
 
 class ModelError(KsterError):

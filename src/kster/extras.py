@@ -1,4 +1,4 @@
-"""Packages that only some commands need: they are named before work begins, not in a traceback."""
+"""Packages that only some commands need: what is missing is said before work begins, not in a traceback."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ from kster.errors import KsterError
 def atomic_text(path: Path, *, keep: Callable[[Path], bool] | None = None) -> Iterator[TextIO]:
     """A UTF-8 text file to write to, put in place of `path` when the block ends without an error.
 
-    A name in `.gz` or `.xz` is compressed. Line ends are written as given. A link stays one, and what it
-    leads to is replaced. A pipe or a device cannot be: it is written to as the text comes.
+    A file named `.gz` or `.xz` is compressed. Line ends are written as given. If `path` is a link, the file
+    it leads to is replaced. A pipe or a device cannot be replaced: the text is written to it at once.
 
-    keep: asked after an error whether what was written so far shall stay, in this file beside `path`.
+    keep: asked after an error whether to keep what was written so far, in the file that it is given.
     """
     if _takes_a_stream(path):
         with (
@@ -59,7 +59,7 @@ def atomic_text(path: Path, *, keep: Callable[[Path], bool] | None = None) -> It
 def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """A file to write to, put in place of `path` when the block ends without an error. Raises OSError.
 
-    durable: whether it is on the disk when this returns; what can be made anew need not be.
+    durable: whether it is on the disk when this returns; not needed for what can be made again.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -85,8 +85,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 def new_directory(directory: Path, *, replace: bool = False) -> Iterator[Path]:
     """A directory to fill, renamed to `directory` when the block ends without an error. Raises OSError.
 
-    replace: an older one is removed; otherwise only an empty one is. What a process that was killed has left
-    is removed by the next.
+    replace: whether to remove an older one; otherwise only an empty one is replaced. What a killed process
+    left behind is removed by the next.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left in directory.parent.glob(f".{glob.escape(directory.name)}.*.lock"):
@@ -113,7 +113,7 @@ def new_directory(directory: Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """One at a time, across threads and processes, where the file system has locks."""
+    """Let one thread or process at a time go on, where the file system has locks."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         with suppress(OSError):
@@ -124,9 +124,9 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def try_lock(file: int | IO[Any], *, wait: bool = False) -> bool:
-    """Whether an open file is ours now, until it is closed, however we end; False while it is another's.
+    """Lock an open file until it is closed or the process ends; False if somebody else holds it.
 
-    wait: until the other has closed it. Raises OSError where the file system has no locks.
+    wait: until they have closed it. Raises OSError where the file system has no locks.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -136,7 +136,7 @@ def try_lock(file: int | IO[Any], *, wait: bool = False) -> bool:
 
 
 def sync(file: IO[Any]) -> None:
-    """What was written to an open file is on the disk when this returns."""
+    """Make sure that what was written to an open file is on the disk."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -151,7 +151,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def _takes_a_stream(path: Path) -> bool:
-    """Whether this is no file to be replaced: a pipe, a device, or standard output by its name."""
+    """Whether this cannot be replaced like a file: a pipe, a device, or standard output by its name."""
     named = path.absolute()
     if named.is_relative_to("/dev/fd") or named.is_relative_to("/proc") or named == Path("/dev/stdout"):
         return True
@@ -159,7 +159,7 @@ def _takes_a_stream(path: Path) -> bool:
 
 
 def _place(path: Path) -> Path:
-    """Where the links lead to, if a file can be written there. Raises OSError."""
+    """Where a path leads to, links followed, if a file can be written there. Raises OSError."""
     place = Path(os.path.realpath(path))
     if place.is_symlink():  # a loop
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -180,7 +180,7 @@ def _for_people(path: Path, after: str) -> Iterator[None]:
 
 @contextmanager
 def _text(raw: IO[bytes], suffix: str) -> Iterator[TextIO]:
-    """What was written goes to `raw` after an error, too."""
+    """A text file over `raw`, which gets what was written even after an error."""
     with _compressed(raw, suffix) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
         try:

@@ -1,4 +1,4 @@
-"""How many neighbours may be asked for. Here, because a command line must know it before torch is loaded."""
+"""How many neighbours may be asked for. It stands here because the command line needs it before torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where models lie, by one rule for every door; and whether their files are as they were published.
+"""Where models are found, by one rule for all of KSTER, and whether their files are as they were published.
 
 A model is named by its directory. A plain name (`en-de`) is looked for in `$KSTER_MODEL_HOME`, then in
-`./models`, then in the user's data directory; what is in none of them is taken for a name on the hub.
+`./models`, then in the user's data directory; a name found in none of them is taken for one on the hub.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def require_model(name: str | Path) -> Path:
 
 
 def list_models() -> Iterator[Path]:
-    """The models that can be used by name; of two with one name the first, which is the one that is used."""
+    """The models that can be used by name; of several with one name, the first, which is the one used."""
     seen: set[str] = set()
     for place in places():
         for directory in sorted(place.iterdir()) if place.is_dir() else []:

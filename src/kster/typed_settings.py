@@ -1,7 +1,7 @@
 """Settings as dataclasses: what a field accepts is its type, with a range beside it where that matters.
 
-`read_dataclass` makes one of values that people wrote; `require_valid`, called in `__post_init__`, checks one
-that a program made. Messages name the place, the key and what is accepted.
+`read_dataclass` builds one from values that people wrote; `require_valid`, called in `__post_init__`, checks
+one that a program made. Messages name the place, the key and what is accepted.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def test_fit_for_people_and_by_the_papers_recipe(kster: Call, memory: Path) -> N
 def test_a_fit_says_whether_a_learned_distance_was_better(kster: Call, memory: Path) -> None:
     said = {
         True: "distance +learned \\(4 rows\\)",
-        False: "distance +plain; a learned one was not surely better on the development text",
+        False: "distance +plain; a learned one was not clearly better on the development text",
     }
     fitting = ("fit", memory, "--metric", 4, "--steps", 5, "--k", 4)
     report = json.loads(kster(*fitting, "--json").out)

@@ -101,7 +101,7 @@ def test_files_instead_of_pipes(kster: Call, filled_memory: Path, tmp_path: Path
     assert (done.out, done.err) == ("", "")
     assert (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines() == [t for _, t in PAIRS[:4]]
     same = kster("translate", "--memory", filled_memory, "--input", source, "--output", source)
-    assert same.is_mistake("is the input, too")
+    assert same.is_mistake("is also the input")
     assert len(source.read_text().splitlines()) == 4
 
 
@@ -184,7 +184,7 @@ def test_mistakes_are_one_line(
     assert kster(*with_memory, "--beam", 0).is_mistake("--beam")
     assert kster(*with_memory, "--input", tmp_path / "no.txt").is_mistake("no.txt: no such file")
     assert kster(*with_memory, "--output", tmp_path / "no" / "out.txt").is_mistake("no such directory")
-    assert kster(*with_memory, "--json", "--explain", "html").is_mistake("exclude each other")
+    assert kster(*with_memory, "--json", "--explain", "html").is_mistake("cannot be combined")
     assert kster(*with_memory, stdin=b"\xff\xfe\xff").is_mistake("line 1: not valid UTF-8")
     assert kster(*with_memory, "--device", "toaster", stdin="x").is_mistake("accepted: auto")
     assert kster(*with_memory, "--nonsense").is_mistake("see `kster translate --help`")

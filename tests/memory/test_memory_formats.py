@@ -65,7 +65,7 @@ def test_opening_an_older_memory_upgrades_it(older: Path, caplog: pytest.LogCapt
     require_whole(older)
     assert formats_of(older) == (FORMAT, FORMAT)
     (said,) = [record.getMessage() for record in caplog.records]
-    assert f"is of format {FORMAT} now" in said
+    assert f"upgraded to format {FORMAT}" in said
     with Memory.open(older, Speller(dimension=4)) as memory:
         assert memory.description.format == FORMAT
         assert memory.add("bird", "Vogel").id == 6  # the next id, and none is used again

@@ -26,8 +26,8 @@ _USER_ERRNO = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
-    # Before torch is loaded: threads that wait shall sleep. Spinning, they are hardly faster on a machine
-    # that does nothing else, and several times slower where another program wants one of the cores.
+    # Before torch is loaded: waiting threads should sleep. Spinning, they are hardly faster on an idle
+    # machine, and several times slower where another program needs one of the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import typer
 
@@ -100,13 +100,13 @@ def _prepare_process() -> None:
         warnings.simplefilter("ignore")
     logger = logging.getLogger("kster")
     for handler in [handler for handler in logger.handlers if isinstance(handler, _Warnings)]:
-        logger.removeHandler(handler)  # an earlier command's, which would keep back what it has said
+        logger.removeHandler(handler)  # of an earlier command, which would hold back what it has shown
     if not logger.handlers:
         logger.addHandler(_Warnings())
 
 
 class _Warnings(logging.Handler):
-    """What KSTER itself has to say, as lines on stderr, each once: many blocks of lines repeat them."""
+    """KSTER's own log messages, as lines on stderr. Each is shown once: many blocks of lines repeat them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ def up(
         int | None, typer.Option(min=1, help="How many cores Ray may use.", show_default="all of the machine")
     ] = None,
 ) -> None:
-    """Start a cluster on this machine: Ray, the catalogue and the shards. It asks for a token."""
+    """Start a cluster on this machine: Ray, the catalogue and the shards. A token protects it."""
     require_extra("`kster cluster`", "ray")
     from kster.cluster import lifecycle
 
@@ -49,7 +49,7 @@ def up(
 
 @app.command()
 def status(data: Data = Path("kster-data"), address: Address = None, json: Json = False) -> None:
-    """Say what a cluster consists of, and what of it answers."""
+    """Show the parts of a cluster, and which of them answer."""
     require_extra("`kster cluster`", "ray")
     from kster.cluster import lifecycle
 

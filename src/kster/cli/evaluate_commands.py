@@ -49,14 +49,14 @@ def evaluate(
     beam: Beam = 4,
     length_penalty: LengthPenalty = None,
     batch_sentences: BatchSentences = None,
-    resamples: Annotated[int, typer.Option(min=1, help="Of the paired bootstrap.")] = 1_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the paired bootstrap.")] = 12345,
+    resamples: Annotated[int, typer.Option(min=1, help="Samples of the paired bootstrap.")] = 1_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the paired bootstrap.")] = 12345,
     tokenize: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="BLEU's tokenizer.", show_default="13a, or the language's"),
     ] = None,
     output_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the translations there.")
+        Path | None, typer.Option(metavar="DIR", help="Also write the translations to this directory.")
     ] = None,
     device: Device = "auto",
     precision: Precision = "auto",

@@ -1,7 +1,7 @@
 """An explanation as one HTML page: every word coloured by how much the memory decided it.
 
-The page needs nothing but itself. What varies is either escaped into the markup or carried as JSON, which
-the page's script puts in as text; nothing of it is ever read as markup.
+The page is complete in itself. Text is either escaped into the markup or carried as JSON, which the page's
+script inserts as text; it is never read as markup.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def fit(
             min=1, max=LARGEST_K, help="How many examples to look up for each word.", show_default="16"
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="At most this many.", show_default="400")] = None,
+    steps: Annotated[int | None, typer.Option(help="At most this many steps.", show_default="400")] = None,
     metric: Annotated[
         int | None,
         typer.Option(
@@ -87,12 +87,13 @@ def fit(
     """Learn how much to believe a memory's examples: its bandwidth and mixing weight (KSTER).
 
     What is learned is the memory's smoother: two small networks that say for each word how far an example
-    may be away to count (bandwidth σ) and how much the examples weigh beside the model (mixing weight λ).
+    may be away and still count (bandwidth σ), and how much the examples weigh beside the model (mixing
+    weight λ).
     Without a fit the model's own smoother is used. Fit when a memory has a few hundred segments or more, and
     again when it has doubled. Losses are in nats a word: minus the natural logarithm of its probability.
 
-    An earlier fit stays in use until this one is done. Without development text a share of the memory's
-    own segments is held out to stop by.
+    An earlier fit stays in use until this one is done. Without development text, some of the memory's own
+    segments are held out to decide when to stop.
     """
     from kster.smoothing import FitSettings
     from kster.smoothing import fit as fit_smoother
@@ -130,8 +131,8 @@ def tune(
 ) -> None:
     """Choose kNN-MT's number of neighbours, temperature and weight on development text.
 
-    kNN-MT is the older method: the nearest examples of every word count alike everywhere, by fixed settings,
-    while KSTER (`kster fit`) learns them for each word.
+    kNN-MT is the older method: how much the nearest examples count is the same for every word, while KSTER
+    (`kster fit`) learns it for each word.
 
     Without development text the memory's own segments are used, each as if it were not in the memory.
     """
@@ -186,7 +187,7 @@ def _pairs(name: str, source: Path | None, target: Path | None) -> list[Pair] | 
     items = list(read_moses(source, target))
     pairs = [item for item in items if isinstance(item, Pair)]
     if not pairs:
-        raise KsterError(f"{source}: no pairs in it")
+        raise KsterError(f"{source}: has no usable pairs")
     if left_out := len(items) - len(pairs):
         note(f"{source}: {left_out:,} of {len(items):,} lines are empty or unusable and left out")
     return pairs
@@ -195,7 +196,7 @@ def _pairs(name: str, source: Path | None, target: Path | None) -> list[Pair] | 
 def _readable(
     model: BaseModel, pairs: list[Pair] | None, source: Path | None
 ) -> list[tuple[str, str]] | None:
-    """Those that are not too long for the model, as an import has it."""
+    """The pairs that are not too long for the model, by the rule of an import."""
     from kster.memory.adding import too_long
 
     if pairs is None:
@@ -214,7 +215,7 @@ def _readable(
 def _distance(report: FitReport) -> str:
     if report.metric:
         return f"learned ({report.metric} rows)"
-    return "plain; a learned one was not surely better on the development text"
+    return "plain; a learned one was not clearly better on the development text"
 
 
 def _length(report: FitReport) -> str:

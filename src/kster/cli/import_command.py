@@ -35,7 +35,7 @@ class _Input(NamedTuple):
     read: Callable[[], Iterator[Pair | Rejection]]
 
     def total(self) -> int | None:
-        """How many pairs there are, where somebody wants to know."""
+        """How many pairs there are; None if no progress is shown."""
         from kster.formats import Pair
 
         return sum(isinstance(item, Pair) for item in self.read()) if is_watched() else None
@@ -72,8 +72,8 @@ def import_files(
     keys: Annotated[
         Literal["auto", "now", "later"],
         typer.Option(
-            help="When to make keys: before the command ends; as translations and `kster memory keys` need "
-            "them; or, auto, at once for up to 2,000 new pairs a file."
+            help="When to make keys. now: before the command ends; later: when translations need them, or by "
+            "`kster memory keys`; auto: now for up to 2,000 new pairs a file."
         ),
     ] = "auto",
     model: Model = None,
@@ -117,7 +117,7 @@ def _is_useless(report: dict[str, Any]) -> bool:
 def _languages(
     directory: Path, source_lang: str | None, target_lang: str | None
 ) -> tuple[str | None, str | None]:
-    """The memory's, or those given: they choose among a file's, and cannot make another the memory's."""
+    """The languages to read of a file: those given, which must suit the memory, or else the memory's."""
     from kster.text.languages import match_rank
 
     with open_memory(directory) as memory:
@@ -133,7 +133,7 @@ def _languages(
 
 
 def _without_region(code: str) -> str:
-    """`pt-BR` is `pt`: who names another region wants its examples."""
+    """`pt-BR` becomes `pt`: naming another region asks for its examples."""
     return re.sub(r"[-_]([A-Za-z]{2}|[0-9]{3})(?=[-_]|$)", "", code.strip())
 
 
@@ -185,7 +185,7 @@ def _inputs(
 
 
 def make_keys(memory: Memory) -> int:
-    """All that were left for later, with a bar; what is made is kept when it is interrupted."""
+    """Make the keys that were left for later, with a bar; if interrupted, those made so far are kept."""
     left = len(memory.ids_without_keys())
     with (
         if_interrupted("the keys made so far are kept; the others are made when they are needed"),

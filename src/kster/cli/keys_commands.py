@@ -47,7 +47,7 @@ def add(
 
 @app.command("list")
 def list_keys(data: Data = None, json: Json = False) -> None:
-    """The keys, without what would let anybody use them."""
+    """List the keys. Their tokens are not kept and cannot be shown."""
     keys = _keys(data).list()
     if json:
         emit_json(keys)
@@ -60,13 +60,13 @@ def list_keys(data: Data = None, json: Json = False) -> None:
 def revoke(
     key: Annotated[str, typer.Argument(metavar="NAME", help="Name or id.")], data: Data = None
 ) -> None:
-    """Make a key useless, at once and for good. Its memories stay, for admins."""
+    """Revoke a key, at once and for good. Its memories stay; admins can use them."""
     revoked = _keys(data).revoke(key)
     emit(f"revoked key {revoked.id} ({revoked.name})")
 
 
 def _keys(data: Path | None, *, create: bool = False) -> Keys:
-    """create: whether to make a data directory where there is none; it may just as well be mistyped."""
+    """create: whether to make a missing data directory, whose name could also be a typing mistake."""
     require_extra("`kster keys`", "server")
     from kster.server.auth.keys import Keys
     from kster.server.database import FILE, ServerDatabase

@@ -1,4 +1,4 @@
-"""Lines in: from a pipe, a terminal or a file, in blocks, without waiting for more than there is."""
+"""Reads lines from a pipe, a terminal or a file, in blocks, without waiting for more than there is."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def file_lines(path: Path) -> Iterator[str]:
 
 
 def _lines_before_damage(path: Path, given: int) -> Iterator[str]:
-    """Those after the first `given` of a file in UTF-8, which is decoded many lines at a time, or none."""
+    """The lines of a UTF-8 file after the first `given`, up to the damaged one. Many lines are decoded at
+    once, so that the damage hides intact lines before it."""
     from kster.formats.encoding import open_bytes
 
     with open_bytes(path) as stream:
@@ -150,7 +151,7 @@ def _too_long(where: str, number: int) -> KsterError:
 
 
 def binary_kind(path: Path) -> str | None:
-    """What a file is that is not text; None when it may be one, perhaps with a few wrong bytes in it."""
+    """What kind of file it is if not text; None if it may be text, perhaps with a few wrong bytes."""
     from kster.formats.encoding import detect_encoding, open_bytes
 
     with open_bytes(path) as stream:
@@ -174,4 +175,4 @@ def require_file(path: Path) -> None:
 def require_text(path: Path) -> None:
     """Raises KsterError for a file that is no text at all, such as a Word document."""
     if kind := binary_kind(path):
-        raise KsterError(f"{path}: {kind}, which is not accepted here; plain text is, one text a line")
+        raise KsterError(f"{path}: {kind}, which is not accepted here; accepted: plain text, one text a line")

@@ -107,7 +107,7 @@ def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `backup` wrote.")],
     directory: Directory,
 ) -> None:
-    """Make a memory of a backup, in a new directory."""
+    """Restore a memory from a backup, in a new directory."""
     from kster.memory import Memory
 
     Memory.restore(file, directory)
@@ -115,7 +115,7 @@ def restore(
 
 
 def keys(directory: Directory, model: Model = None, device: Device = "auto", json: Json = False) -> None:
-    """Make all keys that an import left for later. It can be interrupted, and go on beside translations."""
+    """Make all keys that imports left for later. It may be interrupted, and may run beside translations."""
     with open_with_model(directory, model, device) as memory:
         made = make_keys(memory)
     emit_result({"made": made}, f"made the keys of {count(made, 'segment')}", json=json)
@@ -141,13 +141,13 @@ def _languages(found: MemoryInfo) -> str:
 
 
 def _missing_keys(found: MemoryInfo) -> str:
-    """How much of the memory has its keys, where that is not all of it."""
+    """How much of the memory has its keys, if not all of it."""
     text = ""
     if found.without_keys:
         done = found.segments - found.without_keys - found.unusable
         text += f", of {done:,} segments; those of {found.without_keys:,} are made when they are needed"
     if found.unusable:
-        text += f"; of {count(found.unusable, 'segment')} the model can make none"
+        text += f"; the model can make none for {count(found.unusable, 'segment')}"
     return text
 
 

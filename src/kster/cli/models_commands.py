@@ -33,7 +33,7 @@ def list_all(json: Json = False) -> None:
 
 @app.command()
 def path(model: Name) -> None:
-    """Say where a model lies."""
+    """Show a model's directory."""
     emit(str(require_model(model).resolve()))
 
 

@@ -14,8 +14,8 @@ Method = Literal["base", "knn", "kster"]  # as `kster.translation.Method`, witho
 Search = Annotated[
     Literal["auto", "exact", "shortlist"],
     typer.Option(
-        help="Search all of a memory, or only the segments whose sources are most like the sentence; "
-        "auto does so where a memory is large."
+        help="exact: search all of a memory; shortlist: only the segments whose sources are most like the "
+        "sentence; auto: exact on a GPU, shortlist on a CPU."
     ),
 ]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The memory's directory.")]
@@ -64,8 +64,8 @@ Methods = Annotated[
         "--methods",
         "--method",
         metavar="LIST",
-        help="Of base (the model alone), knn (kNN-MT: examples with fixed weights) and kster (learned ones), "
-        "separated by commas.",
+        help="base (the model alone), knn (kNN-MT: examples with fixed weights), kster (with learned ones); "
+        "several are separated by commas.",
         show_default="all three with a memory, else base",
     ),
 ]

@@ -66,7 +66,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def if_interrupted(kept: str) -> Iterator[None]:
-    """Whoever presses Ctrl-C meanwhile is told what was kept."""
+    """If the user presses Ctrl-C meanwhile, say what was kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -84,7 +84,7 @@ def as_json(value: Any, indent: int | None = None) -> str:
 
 
 def emit_json(value: Any) -> None:
-    """A result for a machine, which a person can read, too."""
+    """A result for a machine, indented so that people can read it, too."""
     emit(as_json(value, indent=2))
 
 
@@ -111,7 +111,7 @@ def emit_row(fields: Sequence[str], for_people: str) -> None:
 
 
 def emit_file(write: Callable[[Path], object]) -> None:
-    """What `write` writes to a file: it is written whole before any of it is shown, as every export is."""
+    """Show what `write` writes to a file. It is written completely first, so that an error shows nothing."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "export"
         write(file)
@@ -121,7 +121,7 @@ def emit_file(write: Callable[[Path], object]) -> None:
 
 
 def note_rejections(rejected: Sequence[object]) -> None:
-    """What of a file was not imported, and why."""
+    """Say what was not imported of a file, and why."""
     for rejection in rejected[:SHOWN_REJECTIONS]:
         note(f"  {rejection}")
     if len(rejected) > SHOWN_REJECTIONS:

@@ -1,4 +1,4 @@
-"""Progress on stderr, where somebody watches."""
+"""Progress on stderr, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kster.cli.output import is_quiet
 
 
 def is_watched() -> bool:
-    """Whether somebody sees progress, so that counting what there is to do is worth its time."""
+    """Whether somebody sees progress, so that it is worth counting what there is to do."""
     return sys.stderr.isatty() and not is_quiet()
 
 
@@ -18,7 +18,7 @@ def is_watched() -> bool:
 def progress_bar(
     what: str, unit: str, total: int | None = None, *, visible: bool = True
 ) -> Iterator[Callable[..., None]]:
-    """Gives a function to be called with how much is done so far, and of how much, unless `total` says it."""
+    """Gives a function to call with how much is done so far, and with the total unless `total` says it."""
     with progress_bars({what: unit}, visible=visible) as show:
         yield lambda done, of=None: show(what, done, of or total)
 
@@ -27,8 +27,8 @@ def progress_bar(
 def progress_bars(jobs: Mapping[str, str], *, visible: bool = True) -> Iterator[Callable[..., None]]:
     """A bar for each job as it begins; nothing at all when stderr is not a terminal.
 
-    jobs: name → unit. Gives a function to be called with a job's name, how much of it is done so far, and of
-    how much.
+    jobs: name → unit. Gives a function to call with a job's name, how much of it is done so far, and the
+    total.
     """
     if not visible or not is_watched():
         yield lambda job, done, total=None: None

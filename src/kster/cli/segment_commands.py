@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PAGE = 5_000  # segments read at a time
 
-Ids = Annotated[list[int], typer.Argument(metavar="ID", help="Segments.")]
+Ids = Annotated[list[int], typer.Argument(metavar="ID", help="Ids of segments.")]
 
 
 def user() -> str | None:
@@ -81,7 +81,7 @@ def list_segments(
         str,
         typer.Option(
             metavar="STATE",
-            help="live (they teach), draft, rejected, superseded (by newer ones), or kept: all of them.",
+            help="live (those that teach), draft, rejected, superseded (by newer ones), kept (all of these).",
         ),
     ] = "live",
     json: Json = False,
@@ -97,7 +97,7 @@ def search(
     limit: Limit = None,
     json: Json = False,
 ) -> None:
-    """Find segments whose source or target contains a text, in upper or lower case."""
+    """Find segments whose source or target contains a text, ignoring case."""
     with open_memory(directory) as memory:
         _emit_segments(_pages(memory, limit, 0, text), json)
 
@@ -110,10 +110,10 @@ def matches(
     context: Annotated[str | None, typer.Option(metavar="TEXT", help="Where the text is used.")] = None,
     json: Json = False,
 ) -> None:
-    """Find the segments whose sources are most like a text: how much, id, source, target.
+    """Find the segments whose sources are most like a text: percentage, id, source, target.
 
-    100 % is equal but for case and white space, 101 % that in the same context; each word that would have to
-    be changed counts against it.
+    100 % means equal except for case and white space, 101 % also in the same context; each word that would
+    have to be changed lowers it.
     """
     with open_memory(directory) as memory:
         found = memory.matches(text, limit, least=least, context=context)
@@ -141,7 +141,8 @@ def check(
 ) -> None:
     """List segments that are probably wrong: kind, id, why, source, target.
 
-    Contradictions and duplicates are the older ones of two. `kster memory approve` brings rejected ones back.
+    Of two contradictory or duplicate segments the older is listed. `kster memory approve` brings rejected
+    ones back.
     """
     if reject and remove:
         raise KsterError("--reject and --remove cannot be combined; choose one")
@@ -171,9 +172,9 @@ def check(
 
 
 def approve(directory: Directory, ids: Ids, json: Json = False) -> None:
-    """Let segments teach: drafts, rejected ones, and older ones that others took the place of.
+    """Let segments teach: drafts, rejected ones, and older ones that were superseded.
 
-    An approved segment takes the place of others with the same source and context.
+    An approved segment supersedes others with the same source and context.
     """
     _set_status(directory, ids, "approved", json)
 
@@ -191,7 +192,7 @@ def history(
     limit: Annotated[int, typer.Option(min=1, help="At most this many, for the whole memory.")] = 50,
     json: Json = False,
 ) -> None:
-    """Say what happened to a segment and its other versions, or lately to a memory: when, who, what."""
+    """Show what happened to a segment and its other versions, or lately to a memory: when, who, what."""
     with open_memory(directory) as memory:
         events = memory.history(id, limit=limit)
     if json:

@@ -30,7 +30,7 @@ def serve(
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings as YAML; KSTER_* variables win over it.")
+        Path | None, typer.Option(metavar="FILE", help="Settings as YAML; KSTER_* variables override it.")
     ] = None,
     device: Annotated[str | None, typer.Option(metavar="DEVICE", show_default="auto")] = None,
     precision: Annotated[str | None, typer.Option(metavar="PRECISION", show_default="auto")] = None,
@@ -44,9 +44,10 @@ def serve(
         int, typer.Option(min=1, max=256, help="How many servers share the requests, with --ray.")
     ] = 1,
 ) -> None:
-    """Serve translation: LibreTranslate's API, ModernMT's at /mmt, KSTER's at /v1, and a page at /.
+    """Serve translation over HTTP, with a page for people at /.
 
-    Memories named here serve every client; a memory brings its model.
+    The APIs are LibreTranslate's at /, ModernMT's at /mmt, DeepL's at /v2 and KSTER's own at /v1. Memories
+    named here serve every client; the model of a memory need not be named.
     """
     require_extra("`kster serve`", "server")
     from kster.server.settings import read_settings

@@ -73,7 +73,7 @@ def add(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Add a term, in place of one of the same source and part of speech."""
+    """Add a term, or replace the one with the same source and part of speech."""
     from kster.terms import term
 
     new = term(
@@ -130,10 +130,10 @@ def import_files(
     format: Format = None,
     json: Json = False,
 ) -> None:
-    """Add the terms of files: each file whole or not at all, a broken row or entry left out.
+    """Add the terms of files: each file whole or not at all, but without its unusable rows or entries.
 
-    Of a TSV or CSV file two columns are enough: source and target. Several rows of one source are its
-    accepted targets, the first preferred.
+    In a TSV or CSV file two columns are enough: source and target. Several rows with one source give its
+    accepted targets, the preferred one first.
     """
     finished: list[dict[str, Any]] = []
     with _open(base) as opened:
@@ -193,14 +193,14 @@ def check(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say where translations have not kept the terms, or which terms contradict each other; status 1 then."""
+    """Say where translations have not kept the terms, or which terms contradict each other; then status 1."""
     from kster.terms.checking import contradictions
 
     with _open(base) as opened:
         problems = [problem for file in files or [] for problem in _lost_terms(opened, file)]
         if not files:
             problems = contradictions(opened.terms())
-    said = "\n".join(_problem(problem) for problem in problems) or f"{base}: nothing to complain of"
+    said = "\n".join(_problem(problem) for problem in problems) or f"{base}: no problems found"
     emit_result({"ok": not problems, "problems": problems}, said, json=json)
     if problems:
         raise typer.Exit(1)

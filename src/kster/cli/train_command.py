@@ -39,8 +39,8 @@ def train(
         bool,
         typer.Option(
             "--smoother",
-            help="Also fit the smoother that the model carries, which says how much to believe examples, on "
-            "the recipe's domains.",
+            help="Also fit the smoother that the model carries, on the recipe's domains: it says how much to "
+            "believe examples.",
         ),
     ] = False,
     prepare_only: Annotated[bool, typer.Option("--prepare-only", help="Prepare the data and stop.")] = False,
@@ -72,7 +72,7 @@ def train(
             f"{recipe}: --smoother needs text that was not trained on: name it under smoother.domains and "
             f"smoother.general (a recipe made of few pairs has none to spare); nothing was trained"
         )
-    # Training tells its story on stdout, which is for the result alone when a machine reads it.
+    # Training reports its progress on stdout, where --json wants nothing but the result.
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
         report = train_model(recipe, overrides=overrides, prepare_only=prepare_only, max_seconds=max_seconds)
     if not is_first():

@@ -108,8 +108,8 @@ def translate(
 ) -> None:
     """Translate plain text line by line, or a document. Empty lines stay empty and the order stays as it is.
 
-    Placeholders, tags and addresses (%s, {name}, <b>, https://…) come back as they were. Of a document
-    (kster translate manual.docx -o handbuch.docx) the text is replaced and every other byte stays.
+    Placeholders, tags and addresses (%s, {name}, <b>, https://…) come back as they were. In a document
+    (kster translate manual.docx -o handbuch.docx) only the text is replaced; every other byte stays.
 
     A memory knows its model: `--memory DIR` alone is enough. The terms of `--terms BASE` (kster terms) are
     kept, in whatever form the sentence needs.
@@ -132,8 +132,8 @@ def translate(
     if document is not None:
         if input is not None or explain or json or n_best > 1 or matches or confidence:
             raise KsterError(
-                f"{document}: a document is written once; no --input, --explain, --json, --n-best, "
-                "--matches, --confidence"
+                f"{document}: is a document; --input, --explain, --json, --n-best, --matches and "
+                "--confidence are for lines of text"
             )
         output = _require_document(document, output)
     else:
@@ -173,13 +173,13 @@ def translate(
 def _require_sense(
     method: Method | None, with_memory: bool, beam: int, n_best: int, *, html: bool, json: bool
 ) -> None:
-    """Before a model is loaded and a file opened."""
+    """Refuse options that contradict each other, before a model is loaded or a file opened."""
     if method not in (None, "base") and not with_memory:
         raise KsterError(f"--method {method} needs a memory; give one with --memory DIR")
     if n_best > beam:
         raise KsterError(f"--n-best {n_best} needs a beam at least as wide; --beam is {beam}")
     if html and json:
-        raise KsterError("--json and --explain html exclude each other; --explain json is both")
+        raise KsterError("--json and --explain html cannot be combined; --explain json gives both")
 
 
 def _require_files(input: Path | None, output: Path | None) -> None:
@@ -190,7 +190,7 @@ def _require_files(input: Path | None, output: Path | None) -> None:
             raise KsterError(f"{input}: is a document; unpack it first")
         require_text(input)
         if output is not None and output.exists() and input.samefile(output):
-            raise KsterError(f"{output}: is the input, too; nothing was written")
+            raise KsterError(f"{output}: is also the input; nothing was written")
     if output is not None and output.is_dir():
         raise KsterError(f"{output}: is a directory, not a file to write to")
     if output is not None and not output.parent.is_dir():
@@ -234,21 +234,21 @@ def _outcome(output: Path, kept: list[Path], done: int) -> str:
 
 
 def _is_document(path: Path) -> bool:
-    """Whether a file is one by its name; `.txt` may be, or lines."""
+    """Whether a file's name says so. `.txt` does not: it may just as well hold lines."""
     from kster.documents.kinds import SUFFIXES
 
     return path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".txt"
 
 
 def _require_document(document: Path, output: Path | None) -> Path:
-    """Where to write; checked before a model is loaded in vain."""
+    """Where to write, checked before a model is loaded."""
     from kster.documents.kinds import SUFFIXES
 
     require_file(document)
     if document.suffix.lower() not in SUFFIXES:
         raise KsterError(
-            f"{document}: not a kind of document that is known ({' '.join(SUFFIXES)}); lines of plain text "
-            "are read from standard input, or with --input FILE"
+            f"{document}: not a known kind of document ({' '.join(SUFFIXES)}); lines of plain text are read "
+            "from standard input, or with --input FILE"
         )
     if output is None:
         example = document.with_stem(f"{document.stem}.translated").name

@@ -1,4 +1,4 @@
-"""What `kster translate` writes of translations: lines, JSON or a page; and notes beside them."""
+"""What `kster translate` writes: lines, JSON or a page, and notes on stderr."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def note_matches(translations: list[Translation], before: int, find: FindMatches
 
 
 def note_confidence(translations: list[Translation], before: int) -> None:
-    """Say how likely the lines are right, with their doubtful words. before: lines written before these."""
+    """Say how likely the lines are right, and name doubtful words. before: lines written before these."""
     from kster.translation.confidence import DOUBTFUL
 
     for number, own in enumerate(translations, before + 1):
@@ -78,7 +78,7 @@ class Lines:
 
 
 class Json(Lines):
-    """One JSON object a line. find: what finds the fuzzy matches of a source, where they are asked for."""
+    """One JSON object a line. find: finds the fuzzy matches of a source; None if they are not wanted."""
 
     def __init__(self, out: TextIO, find: FindMatches | None) -> None:
         super().__init__(out)
@@ -87,8 +87,7 @@ class Json(Lines):
     def render(self, translation: Translation) -> str:
         data = translation.to_json()
         if self.find is not None:
-            found = self.find(translation.source) if translation.source.strip() else []
-            data["matches"] = found
+            data["matches"] = self.find(translation.source) if translation.source.strip() else []
         return as_json(data)
 
 
@@ -127,7 +126,7 @@ def _page(translator: Translator, method: Method | None) -> Page:
     from kster.text.recognition import recognise
 
     def pieces(text: str) -> list[str]:
-        """None for one with codes, of which a memory has marks."""
+        """None for a text with codes: in the memory's tokens, marks stand for these."""
         tokens = [] if recognise(text).codes else model.tokenise_target([text])[0]
         return [model.token_text(token) for token in tokens]
 

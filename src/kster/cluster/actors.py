@@ -17,7 +17,7 @@ from kster.cluster.shard import Shard
 
 log = logging.getLogger("kster.cluster")
 
-THREADS = 16  # of an actor: a change that waits for another keeps no question from being answered
+THREADS = 16  # of an actor, so that questions are answered while a change waits for another
 
 
 class Actor:
@@ -69,7 +69,7 @@ def start_catalogue(data: Path) -> Any:
 
 
 def start_jobs(settings: Any, shared: list[int]) -> Any:
-    """A new one, with these models; what an earlier one was doing is begun anew."""
+    """A new jobs actor, with these models; what an earlier one was doing is started again."""
     with suppress(ValueError):
         ray.kill(ray.get_actor(JOBS, namespace=NAMESPACE))
     deadline = time.monotonic() + 30

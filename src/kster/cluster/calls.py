@@ -1,4 +1,4 @@
-"""Calling actors by name: what fails is said in words, with the name of who did not answer."""
+"""Calling actors by name: errors say in words which of them did not answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _handle(name: str) -> Any:
 
 
 def forget_handles() -> None:
-    """Those of a cluster that is left."""
+    """Called when a cluster is left."""
     _handles.clear()
 
 
@@ -128,7 +128,7 @@ def node_of(name: str) -> str:
 
 
 def change_soon(name: str, operation: str, *arguments: Any) -> Any:
-    """A change whose answer is had by `got`; arguments may be answers that are still to come."""
+    """A change whose answer `got` waits for; arguments may be answers that are still to come."""
     return _handle(name).change.remote(operation, *arguments)
 
 

@@ -83,7 +83,7 @@ class CatalogueService:
 
 
 def _owned(data: Path) -> AbstractContextManager[None]:
-    """The lock of a data directory; one that died a moment ago may not have let go of it yet."""
+    """The lock of a data directory; an owner that died a moment ago may not have let go of it yet."""
     deadline = time.monotonic() + OWNER_SECONDS
     while True:
         lock = sole_server(data)
@@ -174,7 +174,7 @@ class Parts:
             (memory, fingerprint),
         )
         parts = [Part(*row) for row in rows]
-        if parts:  # the first one shall be known at once
+        if parts:  # a first part must be seen at once
             self._known[memory, fingerprint] = (asked, parts)
         return parts
 

@@ -113,7 +113,7 @@ def shard_that_has(directory: str) -> tuple[str, str] | None:
 
 
 def sweep_shards(parts: Parts) -> None:
-    """Delete what memories and imports that are no more have left on the shards."""
+    """Delete what deleted memories and dead imports have left on the shards."""
     for shard in shards_offered():
         with suppress(Unreachable):
             if gone := change(SHARD + shard, "sweep", parts.directories_of(shard)):

@@ -99,7 +99,7 @@ class ClusterEngine(Engine):
         return ClusterCatalogue(self.settings.data, self.database, self.models, self._shared)
 
     def _start_jobs(self) -> Jobs:
-        self.uploads = Path(mkdtemp(prefix="kster-uploads-"))  # on their way to who does the jobs
+        self.uploads = Path(mkdtemp(prefix="kster-uploads-"))  # on their way to the jobs actor
         return RemoteJobs(self.uploads)
 
     def _sweep_uploads(self) -> None:

@@ -1,4 +1,4 @@
-"""A memory whose segments lie on shards: to translation and to the server as one in a directory."""
+"""A memory whose segments lie on shards; translation and the server use it like one in a directory."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ SPLIT_FROM = 100_000  # pairs of an import; more are divided among all shards
 class ClusterMemory(Memory):
     """What is added through one replica is found by the next translation of any.
 
-    Ids of segments and entries carry the number of the part. `directory` is a place of this process where the
-    memory's own smoother is kept while it is as on the shard.
+    Ids of segments and entries carry the number of the part. `directory` belongs to this process and holds a
+    copy of the memory's own smoother.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ClusterMemory(Memory):
 
     @property
     def entry_count(self) -> int:
-        """Also brings the smoother up to date: whoever translates asks this first."""
+        """Also brings the smoother up to date, since every translation asks this first."""
         parts = self.parts
         facts = ask_of_parts(parts, "facts", lost=self.lost)
         home = facts.get(parts[0]) if parts else None

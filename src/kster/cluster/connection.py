@@ -64,8 +64,8 @@ def warn_if_open() -> list[str]:
     if all(map(is_loopback, addresses)):
         return []
     warning = (
-        "this Ray cluster asks for no token and can be reached from other machines: whoever reaches its "
-        "ports runs any code on it; start it with RAY_AUTH_MODE=token, in a network of its own"
+        "this Ray cluster asks for no token and can be reached from other machines: anybody who reaches its "
+        "ports can run code on it; start it with RAY_AUTH_MODE=token, in a network of its own"
     )
     log.warning(warning)
     return [warning]

@@ -155,7 +155,7 @@ class _Import:
         self.id = token_hex(8)
         name = f"{memory.number}-{memory.description.fingerprint[:16]}-{self.id}"
         self.directories = [name for _ in shards]
-        self._staged = list(zip(shards, self.directories, strict=True))  # ours as long as nobody names them
+        self._staged = list(zip(shards, self.directories, strict=True))  # ours until they are committed
         self._seen, self._touched = 0, 0.0
         self._model = ray.put(reference_of(memory.model))
 
@@ -182,7 +182,7 @@ class _Import:
         self.progress(self._seen)
 
     def _usable(self, chunk: Sequence[Pair | Rejection]) -> dict[int, Pair]:
-        """By number in the import, from 1. What is twice in it is found by who stores it."""
+        """By number in the import, from 1. Pairs that are twice in it are found when they are stored."""
         new: dict[int, Pair] = {}
         pairs = [item for item in chunk if isinstance(item, Pair)]
         known = self._known([(pair.source, pair.target) for pair in pairs if not flaw(pair)])

@@ -55,7 +55,7 @@ class JobService:
         return job
 
     def report(self, id: str, phase: str, done: int, total: int | None) -> bool:
-        """From a task: how far it is; answers whether it shall go on."""
+        """From a task: how far it is; returns whether it is to go on."""
         job = self._jobs.get(id)
         if job is None:
             return False
@@ -101,7 +101,7 @@ class ClusterJobRunners(JobRunners):
         directory = ask_about(part, "place")
         result = got(task.remote(reference, directory, job.request.get("settings", {}), job.id))
         if result is None:
-            self._jobs.report(job, "stopped", 0)  # raises as whoever stopped it wanted
+            self._jobs.report(job, "stopped", 0)  # raises Stopped or Cancelled
             raise KsterError("the fit was stopped")
         home = memory.parts[0]
         if part != home:

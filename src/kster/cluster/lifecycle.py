@@ -1,4 +1,4 @@
-"""A first cluster on one machine: up, how it is, and down."""
+"""A first cluster on one machine: up, status and down."""
 
 from __future__ import annotations
 
@@ -197,6 +197,6 @@ def warn_where_open(host: str) -> str | None:
     if is_on_loopback(host):
         return None
     return (
-        f"{host} can be reached by others: only who has the token may use Ray's ports, but what travels "
-        "is not encrypted unless you set up TLS (docs/how-to/cluster.md)"
+        f"{host} can be reached by others: Ray's ports need the token, but traffic is not encrypted unless "
+        "you set up TLS (docs/how-to/cluster.md)"
     )

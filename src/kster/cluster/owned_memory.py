@@ -44,7 +44,7 @@ REQUESTS = """CREATE TABLE IF NOT EXISTS requests (
 
 @dataclass
 class _Request:
-    id: str | None = None  # None where nothing is asked for once
+    id: str | None = None  # None for what need not be done only once
     prepared: dict[tuple[str, str], Prepared] = field(default_factory=dict)
 
 

@@ -209,7 +209,7 @@ class Shard:
         return chosen, self.entries(list(zip(in_order, wanted_of(chosen, len(in_order)), strict=True)))
 
     def entries(self, wanted: Sequence[tuple[str, Ints]]) -> list[SegmentEntries]:
-        """Of these segments, as far as they have not been removed. wanted: directories and growing ids."""
+        """Of these segments, as far as they have not been removed. wanted: directories and ascending ids."""
         return [self._entries(self._memory(directory), ids) for directory, ids in wanted]
 
     @staticmethod
@@ -252,7 +252,7 @@ class Shard:
         write_smoother(self._path(directory) / SMOOTHER, files)
 
     def delete(self, directories: Sequence[str]) -> None:
-        """For good. Directories that lie elsewhere are only let go of."""
+        """Delete directories for good. Those that lie elsewhere are only closed."""
         for directory in directories:
             with self._opening:
                 memory = self._memories.pop(directory, None)
@@ -276,16 +276,16 @@ class Shard:
 def _best(
     view: View, sentence: Sentence, most: int | None, known: Frequencies | None
 ) -> tuple[Ints, Any, Ints, Ints, Any]:
-    """The columns of `Best` but the first, of a directory's segments; ids growing."""
+    """The columns of `Best` but the first, of a directory's segments; ids ascending."""
     spans = view.snapshot.spans
     if most is None:
         lines = np.flatnonzero(view.snapshot.live_segments)
         relative = view.sources.relative_scores(sentence.text, known)[lines]
     else:
         found = view.sources.similar(sentence.text, most, known)
-        growing = np.argsort(found.segment_ids)
-        lines = np.searchsorted(spans.segment_ids, found.segment_ids[growing])
-        relative = found.relative[growing]
+        ascending = np.argsort(found.segment_ids)
+        lines = np.searchsorted(spans.segment_ids, found.segment_ids[ascending])
+        relative = found.relative[ascending]
     ids = spans.segment_ids[lines]
     return ids, relative, spans.counts[lines], *view.sources.words_and_signatures(sentence.words, ids)
 

@@ -61,7 +61,7 @@ class Best(NamedTuple):
 class SegmentEntries(NamedTuple):
     """The entries of some segments of a directory, one segment after the other."""
 
-    segment_ids: Ints  # (s,) growing
+    segment_ids: Ints  # (s,) ascending
     firsts: Ints  # (s + 1,) where each segment's entries begin in the following
     keys: npt.NDArray[np.float16]  # (e, d)
     values: npt.NDArray[np.int32]  # (e,)
@@ -91,8 +91,8 @@ class Changed(NamedTuple):
 class Chosen(NamedTuple):
     """The segments that a text is translated with, of all parts."""
 
-    places: npt.NDArray[np.int32]  # (m,) which part, growing
-    segment_ids: Ints  # (m,) growing within a part
+    places: npt.NDArray[np.int32]  # (m,) which part, ascending
+    segment_ids: Ints  # (m,) ascending within a part
     relative: npt.NDArray[np.float32]  # (m,)
     words: Ints  # (m,)
 
@@ -122,7 +122,7 @@ def best_of(found: Sequence[Best], bases: Sequence[Ints], limits: Limits) -> Cho
 
 
 def wanted_of(chosen: Sequence[Chosen], parts: int) -> list[Ints]:
-    """For each part the segments that one of the texts was given, growing: each is sent once a batch."""
+    """For each part the segments that one of the texts was given, ascending: each is sent once a batch."""
     places = np.concatenate([one.places for one in chosen]) if chosen else np.zeros(0, np.int32)
     ids = np.concatenate([one.segment_ids for one in chosen]) if chosen else np.zeros(0, np.int64)
     return [np.unique(ids[places == place]) for place in range(parts)]

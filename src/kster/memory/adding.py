@@ -64,7 +64,7 @@ def replace_unit(store: Store, model: KeyMaker, pair: Pair, origin: Origin) -> S
 
 
 def edit_segment(store: Store, model: KeyMaker, id: int, pair: Pair, origin: Origin) -> Segment:
-    """Put this flawless pair in the place of a segment; where it is there already, it is what remains."""
+    """Replace a segment by this flawless pair, or by the segment that already has these texts."""
     drafts = {} if known_texts(store, [pair]) else checked_drafts(model, [pair], origin)
     with store.writing() as change:
         if id not in change.database.by_ids([id], state="kept"):
@@ -81,7 +81,7 @@ def _add(
     newest: int,
     edited: Sequence[int] = (),
 ) -> Segment:
-    """newest: the last segment from before this change; edited: what becomes this pair."""
+    """newest: the last segment from before this change; edited: segments that are to become this pair."""
     text = pair.source, pair.target
     if found := change.database.by_pair(*text):
         there = found[0]
@@ -100,7 +100,7 @@ def _add(
 
 
 def known_texts(store: Store, pairs: Sequence[Pair]) -> set[Text]:
-    """Those of these flawless pairs that the memory has now."""
+    """Which of these flawless pairs the memory has now."""
     with store.reading_apart() as database:
         return database.known([(pair.source, pair.target) for pair in pairs])
 
@@ -122,7 +122,7 @@ def drafts_of(model: KeyMaker, pairs: Sequence[Pair], origin: Origin) -> Iterato
 
 
 def drafts_of_segments(model: KeyMaker, segments: Sequence[NewSegment]) -> Iterator[Draft | str]:
-    """The same of segments that have no keys yet."""
+    """The same for segments that have no keys yet."""
     texts = [(segment.source, segment.target) for segment in segments]
     for segment, made in zip(segments, keys_or_reasons(model, texts), strict=True):
         yield made if isinstance(made, str) else Draft(segment, made.keys.numpy(), made.tokens.numpy())
@@ -139,7 +139,7 @@ def new_segment(pair: Pair, origin: Origin, created: str) -> NewSegment:
 def keys_or_reasons(model: KeyMaker, texts: Sequence[Text]) -> Iterator[ForcedKeys | str]:
     """For each pair of texts in turn: its keys, or the reason why the model cannot make them.
 
-    With marks for codes, since texts are asked for with these.
+    Codes are replaced by marks, as they are in texts to translate.
     """
     texts = [marked_pair(*text) for text in texts]
     reasons = too_long(model, texts)
@@ -209,9 +209,9 @@ def too_long(model: KeyMaker, texts: Sequence[Text]) -> list[str | None]:
 
 
 def plainly_too_long(model: KeyMaker, texts: Sequence[Text]) -> list[str | None]:
-    """The same, but only texts with more bytes than the model reads tokens are looked at.
+    """The same, but only for texts with more bytes than the model reads tokens.
 
-    A token hardly ever has less than a byte of its text. The few that do are noticed when keys are made.
+    A token hardly ever has less than a byte of its text; the exceptions are noticed when keys are made.
     """
     long = [i for i, text in enumerate(texts) if max(len(side.encode()) for side in text) >= model.max_length]
     reasons: list[str | None] = [None] * len(texts)

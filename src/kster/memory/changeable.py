@@ -37,7 +37,7 @@ class ChangeableMemory(ReadableMemory):
         self._demand = Demand()  # which keys are made next
 
     def use_model(self, model: KeyMaker) -> None:
-        """Take this model for the memory's own, unless it has one: nobody needs to load it again.
+        """Use this model, unless the memory has one already, so that it need not be loaded again.
 
         Raises:
             KsterError: if it is not the one that made the memory.
@@ -122,10 +122,10 @@ class ChangeableMemory(ReadableMemory):
         """Make this pair the only segment with this unit id that teaches.
 
         Args:
-            unit: the id; segments that had it stay in the history alone.
+            unit: the id; segments that had it stay in the history only.
             source, target: the two texts.
             origin: where the pair comes from.
-            author: who wants it.
+            author: who replaces it.
 
         Returns:
             The segment.
@@ -154,7 +154,7 @@ class ChangeableMemory(ReadableMemory):
             source, target: the new texts.
             origin: where they come from.
             unit: its new unit id; by default the old one.
-            author: who wants it.
+            author: who edits it.
 
         Returns:
             The new segment, or the one that has these texts already.
@@ -185,8 +185,8 @@ class ChangeableMemory(ReadableMemory):
         Args:
             ids: a segment's id, or several.
             status: "approved", "rejected" or "draft".
-            author: who wants it.
-            beside: ids of others whose place approved ones do not take, as when a rejection is undone.
+            author: who changes it.
+            beside: ids of others that approved ones do not supersede, as when a rejection is undone.
 
         Returns:
             The segments as they are now, by id.
@@ -208,7 +208,7 @@ class ChangeableMemory(ReadableMemory):
 
         Args:
             ids: a segment's id, or several.
-            author: who wants it.
+            author: who removes them.
 
         Returns:
             How many were removed.
@@ -228,7 +228,7 @@ class ChangeableMemory(ReadableMemory):
         Args:
             source: Their source.
             target: Their target.
-            author: Who wants it.
+            author: Who removes them.
 
         Returns:
             How many there were: mostly 1, or 0.

@@ -75,7 +75,7 @@ class MemoryGroup:
         """The k nearest entries of all memories; see `Memory.search`."""
         answers = [memory.search(queries, k) for memory in self.memories]
         for place, answer in enumerate(answers):
-            answer.ids = _abroad(answer.ids, place)
+            answer.ids = _in_group(answer.ids, place)
         return Neighbours.merge(answers, k)
 
     def retriever(self, batch: Batch) -> Searcher:
@@ -140,7 +140,7 @@ class MemoryGroup:
         for place, memory in enumerate(self.memories):
             here = ids >> SHIFT == place  # -1 >> 40 is -1: nobody's
             own = ask(memory, ids[here] & OWN)
-            answer[here] = _abroad(own, place) if ids_out else own
+            answer[here] = _in_group(own, place) if ids_out else own
         return answer
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ class MemoryGroup:
 
 
 def _require_distinct(directories: Iterable[Path]) -> None:
-    """A memory that is there twice would fill the neighbours with copies of its own."""
+    """A memory that is named twice would fill the neighbours with copies of its entries."""
     known: dict[Path, Path] = {}  # by where they really are
     for directory in directories:
         real = directory.resolve()
@@ -165,5 +165,5 @@ def _require_distinct(directories: Iterable[Path]) -> None:
         known[real] = directory
 
 
-def _abroad(ids: Tensor, place: int) -> Tensor:
+def _in_group(ids: Tensor, place: int) -> Tensor:
     return torch.where(ids < 0, ids, ids | (place << SHIFT))

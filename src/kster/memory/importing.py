@@ -1,4 +1,4 @@
-"""Any number of pairs as one change: a small import with its keys, the text of a large one alone."""
+"""Imports any number of pairs as one change: a small import with its keys, a large one as text only."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def import_all(
 
 
 def _settle(change: Change, report: ImportReport, newest: int, author: str | None) -> None:
-    """What is new takes the place of what was there, but not of other new pairs; newest: of what was there.
+    """Let new pairs supersede what was there, but not each other, and approve drafts that were finished.
 
-    Drafts that the import says are finished are approved.
+    newest: the last segment that was there.
     """
     supersede_older(change, newest, author)
     drafts = change.database.by_ids(report.approved, state="draft").values()

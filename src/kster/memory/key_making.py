@@ -1,6 +1,6 @@
 """Keys of segments whose text is in the memory already: made in the background, or when a translation asks.
 
-Several processes may make keys of the same segments; who comes second finds them made and keeps nothing.
+Several processes may make keys of the same segments; whoever comes second discards theirs.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from kster.memory.key_maker import KeyMaker
 from kster.memory.store.store import Store
 
 AT_ONCE = 256  # segments a change: a few seconds of two CPU cores
-REMEMBERED = 100_000  # segments that translations would have liked
+REMEMBERED = 100_000  # segments whose keys translations asked for
 
 
 def make_keys(store: Store, model: KeyMaker, ids: Sequence[int]) -> int:
-    """Make the keys of those of these segments that have none; returns how many segments that were."""
+    """Make the keys that these segments lack; returns how many segments that were."""
     with store.reading() as database:
         texts = database.texts_without_keys(ids)
     if not texts:

@@ -78,9 +78,7 @@ class Memory(ChangeableMemory):
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             what = "exists and is not empty" if directory.is_dir() else "is not a directory"
             raise KsterError(f"{directory}: {what}; a memory needs a directory of its own")
-        key_maker: KeyMaker = (
-            load_model(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
-        )
+        key_maker = _loaded(model, source_lang, target_lang)
         description = Description.of(key_maker, directory, entries_per_shard, source_lang, target_lang)
         Store.create(directory, description)
         return cls.open(directory, key_maker, search=search, lock_timeout=lock_timeout)
@@ -140,9 +138,7 @@ class Memory(ChangeableMemory):
         Raises:
             KsterError: if the directory holds a memory of another model, or something that is not a memory.
         """
-        key_maker: KeyMaker = (
-            load_model(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model
-        )
+        key_maker = _loaded(model, source_lang, target_lang)
         if (Path(path) / FILE).exists():
             return cls.open(path, key_maker, search=search, lock_timeout=lock_timeout)
         return cls.create(
@@ -156,7 +152,7 @@ class Memory(ChangeableMemory):
 
     @staticmethod
     def restore(file: str | Path, path: str | Path) -> None:
-        """Make a memory of what `back_up` wrote; everything is verified first.
+        """Restore a memory from what `back_up` wrote; everything is verified first.
 
         Args:
             file: The backup.
@@ -201,7 +197,7 @@ class Memory(ChangeableMemory):
             keys: "now" returns when all keys are made, "later" makes none, "auto" makes those of a small
                 import (up to 2,000 pairs).
             author: who imports them, for pairs that do not say.
-            approve_drafts: whether pairs that are only drafts shall teach like the others.
+            approve_drafts: whether drafts teach like other pairs.
 
         Returns:
             How many were added, how many were there already, and which could not be used and why.
@@ -312,13 +308,13 @@ class Memory(ChangeableMemory):
     def retriever_of_all(
         cls, memories: Sequence[tuple[Self, int]], searcher: Searcher, batch: Batch
     ) -> Searcher:
-        """As the readable memory's, when the segments that resemble these texts most have their keys."""
+        """As the readable memory's, after making the keys of the segments that resemble these texts most."""
         for memory, _ in memories:
             memory.make_wanted_keys(batch.texts)
         return super().retriever_of_all(memories, searcher, batch)
 
     def make_wanted_keys(self, texts: Sequence[str]) -> None:
-        """See that the best segments of each text's shortlist have keys; the others of it are made next."""
+        """Make the keys that the best segments of each text's shortlist lack; those of the rest come next."""
         snapshot = self._reader.snapshot()
         lacking = snapshot.without_keys  # (s,)
         if not lacking.any():
@@ -333,7 +329,7 @@ class Memory(ChangeableMemory):
             self._demand.add(ids[missing & ~best].tolist())
         try:
             make_keys(self._store, self.model, list(at_once))
-        except MemoryStoreError as error:  # it may not be written, or another writer is busy
+        except MemoryStoreError as error:  # it is read-only, or another writer is busy
             log.warning("translating without the keys of %d segments: %s", len(at_once), error)
 
     # Learning from it -----------------------------------------------------------------------------
@@ -349,7 +345,8 @@ class Memory(ChangeableMemory):
 
         Args:
             settings: how to fit; by default `FitSettings()`.
-            dev: (source, target) pairs to stop by; by default a share of the memory's own segments.
+            dev: (source, target) pairs that decide when to stop; by default some of the memory's own
+                segments.
             general: (source, target) pairs of general text; by default what ships for the languages.
 
         Returns:
@@ -377,3 +374,7 @@ class Memory(ChangeableMemory):
         from kster.smoothing import tune
 
         return tune(self.model, self, dev)
+
+
+def _loaded(model: KeyMaker | str | Path, source_lang: str | None, target_lang: str | None) -> KeyMaker:
+    return load_model(str(model), source_lang, target_lang) if isinstance(model, str | Path) else model

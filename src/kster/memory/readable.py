@@ -25,7 +25,7 @@ class ReadableMemory(SearchedMemory):
     """A memory whose segments can be looked at, listed, exported and checked. Nothing here changes it."""
 
     def segment(self, id: int) -> Segment:
-        """One segment, also one that teaches nothing: a draft, rejected, or superseded.
+        """One segment, even if it teaches nothing: a draft, rejected, or superseded.
 
         Args:
             id: As `Segment.id` has it.
@@ -57,7 +57,7 @@ class ReadableMemory(SearchedMemory):
         Args:
             limit: How many at most; None for all.
             offset: How many to leave out first.
-            query: Text that occurs in source or target, in upper or lower case.
+            query: Text that occurs in source or target, ignoring case.
             state: "live", "draft", "rejected", "superseded", or "kept" for all of them.
 
         Returns:
@@ -107,7 +107,7 @@ class ReadableMemory(SearchedMemory):
     def tokens_of(self, segment_id: int) -> list[int]:
         """The target tokens that a segment's keys stand for, end of sentence included.
 
-        None where no keys have been made yet, or where it is gone.
+        An empty list if no keys have been made yet, or the segment is gone.
         """
         snapshot = self._reader.snapshot()
         line = int(np.searchsorted(snapshot.spans.segment_ids, segment_id))
@@ -120,8 +120,8 @@ class ReadableMemory(SearchedMemory):
         """Live segments with exactly this text.
 
         Args:
-            source: Their source, if it matters.
-            target: Their target, if it matters.
+            source: Their source; None for any.
+            target: Their target; None for any.
 
         Returns:
             The segments, in the order they were added.
@@ -144,7 +144,7 @@ class ReadableMemory(SearchedMemory):
             context: Where the text stands.
 
         Returns:
-            The matches, best first; 100 % is equal but for case and white space, 101 % that in its context.
+            The matches, best first; 100 % means equal except for case and white space, 101 % also in context.
 
         Raises:
             KsterError: If n or least is out of range.

@@ -20,7 +20,7 @@ class ImportReport:
     added: int = 0
     duplicates: int = 0  # already in the memory, or earlier in the same import
     drafts: int = 0  # of those added: they teach nothing until somebody approves them
-    approved: list[int] = field(default_factory=list)  # segments that were drafts, and are no more
+    approved: list[int] = field(default_factory=list)  # segments that were drafts until now
     rejected: list[Rejection] = field(default_factory=list)
 
 
@@ -45,7 +45,7 @@ class SinceFit:
 
 @dataclass(frozen=True, slots=True)
 class MemorySize:
-    """What can be said of a memory at once, however large it is."""
+    """What is known of a memory at once, however large it is."""
 
     entries: int  # live keys
     segments: int  # live

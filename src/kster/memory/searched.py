@@ -59,7 +59,7 @@ class SearchedMemory:
         self._store.close()
 
     def allowing_loss(self) -> Self:
-        """The same memory for somebody who can do without a part of it that does not answer; see `lost`."""
+        """The same memory, for callers that can do without parts that do not answer; see `lost`."""
         return self
 
     # Searching -----------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class SearchedMemory:
     ) -> Searcher:
         """As `retriever`, for several memories as one, by the settings of the first.
 
-        memories: with what the ids of each begin. searcher: what searches all of their entries.
+        memories: each with the base of its ids. searcher: what searches all of their entries.
         """
         views = [memory.view(base) for memory, base in memories]
         return make_retriever(searcher, views, batch, memories[0][0].search_settings)

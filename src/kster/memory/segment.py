@@ -20,7 +20,7 @@ class Segment:
     unit: str | None = None  # its id there (tuid, XLIFF id, PO context …)
     status: str = "approved"  # one of STATUSES
     author: str | None = None  # who added it
-    changed: str | None = None  # when its status last was; None: never
+    changed: str | None = None  # when its status last changed; None: never
     context: str | None = None  # where its source stands; the same source elsewhere may mean something else
     superseded_by: int | None = None  # the newer segment that took its place
 

@@ -1,4 +1,4 @@
-"""Connections: how many there may be at once, and how long a client may take to say what it wants.
+"""Connections: how many there may be at once, and how long a client may take to send its request.
 
 uvicorn closes connections that are idle after a request, and waits for ever for the first one. A client that
 opens connections and says nothing would use up the descriptors the server needs for its memories.
@@ -64,7 +64,7 @@ class LimitedConnection(H11Protocol):
 
 
 def connection_limit(wanted: int) -> int:
-    """As many as wanted, as far as this process may have descriptors for them; asks for all it may have."""
+    """As many as wanted, if there are descriptors for them; first raises this process's limit on those."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return wanted if hard == resource.RLIM_INFINITY else max(1, min(wanted, hard // SHARE))

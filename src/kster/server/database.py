@@ -98,9 +98,9 @@ class ServerDatabase:
 
 @contextmanager
 def sole_server(data: Path) -> Iterator[None]:
-    """No other server uses this data directory meanwhile: both would run the same jobs.
+    """Keep other servers off this data directory: both would run the same jobs.
 
-    The operating system lets go of the lock when the server dies, however it dies. Raises KsterError.
+    The operating system releases the lock when the server dies, however it dies. Raises KsterError.
     """
     try:
         make_private(data)
@@ -121,7 +121,7 @@ def sole_server(data: Path) -> Iterator[None]:
 
 
 def make_private(data: Path) -> None:
-    """A data directory that only its owner can read, whoever made it: it holds texts and hashes of keys."""
+    """Let only its owner read the data directory, whoever made it: it holds texts and hashes of keys."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     (data / FILE).touch(mode=0o600)
     for path, mode in [(data, 0o700), *((file, 0o600) for file in data.glob(f"{FILE}*"))]:

@@ -43,7 +43,7 @@ class TooSlow(ApiError):
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether something failed, directly or underneath, since nothing more can be written."""
+    """Whether an error, or one that caused it, says that the disk is full."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             return True
@@ -56,7 +56,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 def error_response(
     request: Request, status: int, message: str, kind: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
-    message = message.encode("utf-8", "replace").decode()  # it may quote what no answer can hold
+    message = message.encode("utf-8", "replace").decode()  # it may quote half characters
     content: dict[str, Any] = {"error": message}
     if request.scope["path"].startswith("/mmt"):
         content = {"status": status, "error": {"type": kind, "message": message}}

@@ -43,8 +43,8 @@ class PlainLines(logging.Formatter):
 
 
 class RateLimit(logging.Filter):
-    """Of warnings and errors of one kind, ten in ten seconds: what happens a thousand times a second must not
-    fill the disk. The next line says how many were left out."""
+    """Lets ten warnings or errors of a kind pass in ten seconds: what happens a thousand times a second must
+    not fill the disk. The next line says how many were left out."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What Prometheus may ask for at /metrics."""
+"""Metrics for Prometheus, at /metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_MEMORY = ("memory", "pair")
 class Metrics:
     """Registries of its own, so that several servers may live in one process.
 
-    What is told by the name of a key has one of its own: customers need not know of each other.
+    Counts by key have one of their own: customers need not know of each other.
     """
 
     def __init__(self) -> None:
@@ -59,13 +59,13 @@ class Metrics:
         return int(self._registry.get_sample_value("kster_characters_total") or 0)
 
     def count_characters(self, count: int, key: str | None) -> None:
-        """key: the name of the client's. There are as many names as keys that somebody made."""
+        """key: the name of the client's key; so there are only as many labels as keys."""
         self._characters.inc(count)
         if key is not None:
             self._characters_of_key.labels(key).inc(count)
 
     def text(self, sizes: Iterable[tuple[int, str, MemorySize]], *, with_keys: bool) -> bytes:
-        """sizes: id, language pair and size of each memory in use. with_keys: whether to tell of keys."""
+        """sizes: id, language pair and size of each memory in use. with_keys: whether to count by key."""
         for of_memories in (self._entries, self._segments, self._without_keys):
             of_memories.clear()
         for memory, pair, size in sizes:

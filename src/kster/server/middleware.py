@@ -100,10 +100,10 @@ class RequestMiddleware:
             self._require_own_pages(request)
             await self._require_key(request)
             await self.app(_as_meant(scope), self._limited(request, receive), answer)
-        except ApiError as refusal:  # of the two lines above: routes answer theirs themselves
+        except ApiError as refusal:  # from the two checks above; the application answers those of routes
             told = error_response(request, refusal.status, str(refusal), refusal.kind, refusal.headers)
             await told(scope, receive, answer)
-        except asyncio.CancelledError:  # the server ends, and this request has had its time for it
+        except asyncio.CancelledError:  # the server stops, and this request has run out of time
             if status == 0:
                 message = "the server is being stopped; nothing was kept; try again when it is back"
                 await error_response(request, 503, message, "StoppedException")(scope, receive, answer)
@@ -118,17 +118,17 @@ class RequestMiddleware:
     # Before ------------------------------------------------------------------------------------------
 
     def _require_own_pages(self, request: Request) -> None:
-        """Raises ApiError for what the pages of other sites make a browser send."""
+        """Raises ApiError for requests that the pages of other sites make a browser send."""
         if self.settings.on_loopback and not self.settings.keys_required:
             host = _netloc(f"//{request.headers.get('host', '')}").hostname or ""
             if host not in self._hosts:
-                # Some page's domain that was made to point here: its scripts have no business with us.
+                # The domain of some web page was made to point here, so that its scripts could reach us.
                 raise UnknownHost(f"this server is not {host!r}; allow the name with `allowed_hosts`")
         if request.method not in SAFE_METHODS and not self._same_origin(request):
             raise OtherOrigin("requests from other sites' pages are not accepted")
 
     async def _require_key(self, request: Request) -> None:
-        """Before anything of the body is read: who asks, and whether they may send so much so often."""
+        """Before the body is read: check who is asking, and whether they may send so much so often."""
         path, upload = request.url.path, UPLOADS.match(request.url.path)
         if UNLIMITED.match(path):
             return
@@ -152,7 +152,7 @@ class RequestMiddleware:
         return _netloc(origin).netloc == request.headers.get("host")
 
     def _limit(self, request: Request) -> int:
-        """Bytes of its body. A large one is taken from somebody who is known before it is read."""
+        """How many bytes its body may have. For a large one the key must be known before it is read."""
         upload = UPLOADS.match(request.url.path) is not None
         if not upload or isinstance(request.scope["state"].get("principal"), ApiError):
             return int(self.settings.max_body_mb * 1_000_000)
@@ -205,7 +205,7 @@ class RequestMiddleware:
 
 
 def _as_meant(scope: Scope) -> Scope:
-    """ModernMT's client sends everything with POST and says in a header what it means."""
+    """ModernMT's client sends everything with POST and names the real method in a header."""
     if scope["method"] == "POST" and scope["path"].startswith("/mmt/"):
         for name, value in scope["headers"]:
             if name == b"x-http-method-override" and value.upper() in METHODS:
@@ -214,8 +214,8 @@ def _as_meant(scope: Scope) -> Scope:
 
 
 def _client(request: Request, who: Principal | ApiError) -> str:
-    """Whose requests are counted together: a key's, or an address's. An unknown key does not count, or a
-    client could have a full bucket for each that it makes up."""
+    """Whose requests are counted together: a key's, or an address's. Unknown keys are counted by address, or
+    a client could make up a key for each request."""
     if isinstance(who, Principal) and who.key_id is not None:
         return f"key {who.key_id}"
     return request.client.host if request.client else ""

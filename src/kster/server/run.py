@@ -45,7 +45,7 @@ class _Server(uvicorn.Server):
 def serve(settings: ServerSettings) -> None:
     """Returns after a graceful shutdown: requests in progress are answered, jobs left for the next start.
 
-    Raises KsterError where the address cannot be had, before any model is loaded.
+    Raises KsterError if the address cannot be used, before any model is loaded.
     """
     os.umask(PRIVATE)
     with sole_server(settings.data), _bound(settings) as address:
@@ -84,7 +84,7 @@ def _serve(settings: ServerSettings, address: socket.socket) -> None:
 
 
 def _bound(settings: ServerSettings) -> socket.socket:
-    """A socket that has the address and does not listen yet."""
+    """A socket bound to the address."""
     address = None
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(

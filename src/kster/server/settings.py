@@ -1,4 +1,4 @@
-"""How a server runs: defaults, a YAML file, `KSTER_*` variables and the command line, the latter winning."""
+"""How a server runs: defaults, a YAML file, `KSTER_*` variables, the command line; later ones override."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def read_settings(
     given: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> ServerSettings:
-    """given: what the command line names; None values are left to the others."""
+    """given: settings of the command line; None where it says nothing."""
     environment = os.environ if environment is None else environment
     if config is None and environment.get(CONFIG_VARIABLE):
         config = Path(environment[CONFIG_VARIABLE])
@@ -189,7 +189,7 @@ def _for_people(error: ValidationError, origins: Mapping[str, str], otherwise: s
         name = ".".join(str(part) for part in problem["loc"])
         where = origins.get(str(problem["loc"][0]), otherwise)
         if problem["type"] == "extra_forbidden":
-            problems.append(f"{where}: {name} is no setting (accepted: {_names()})")
+            problems.append(f"{where}: {name} is not a setting (accepted: {_names()})")
         else:
             problems.append(f"{where}: {name} is {problem['input']!r}: {problem['msg'].lower()}")
     return "; ".join(problems)

@@ -13,7 +13,7 @@ from torch import Tensor
 from kster.smoothing.geometry import Geometry
 
 LOG_PROB_FLOOR = -12.0
-"""Less probable than e⁻¹² is all the same; keeps −inf and outliers out of the network's input."""
+"""All that is less probable than e⁻¹² counts the same: keeps −inf and outliers out of the network's input."""
 
 SAME_CHOICE = 1e-2
 """Log-probabilities closer than this belong to the same choice: a fit computes them from decoder states in

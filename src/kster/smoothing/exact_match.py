@@ -59,7 +59,7 @@ class ExactMatch(nn.Module):
     def may_matter(self, nearest: Tensor, query_length: Tensor) -> bool:
         """Whether e is above 0 for any query; nearest: (n,) plain distances, query_length: (n,) ‖q‖.
 
-        Only a CPU is asked, which need not be waited for.
+        Looked at on a CPU only: on a GPU, looking would mean waiting.
         """
         if nearest.is_cuda or torch.is_grad_enabled():
             return True

@@ -61,7 +61,7 @@ def fastest(linear: nn.Linear) -> Layer:
     short = (
         weight.device.type == "cpu"
         and not torch.is_grad_enabled()
-        and not weight.is_inference()  # which do not say when they change
+        and not weight.is_inference()  # such tensors do not record that they change
         and min(weight.shape) >= SMALLEST
         and has_instructions_for("bfloat16")
     )

@@ -38,7 +38,7 @@ class SmootherSettings:
         length, above the rounding of half-precision states, below the distance of different contexts.
     metric: how many rows the W of a learned distance has (`metric.py`); 0: distances are plain.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
-    length_penalty: of the search for translations, unless a call names one; None: as without a memory.
+    length_penalty: for translations where the caller names none; None: the same as without a memory.
     """
 
     kernel: Kernel = "laplacian"

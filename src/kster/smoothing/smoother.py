@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import safetensors.torch
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from kster.errors import KsterError
 from kster.files import locked, write_atomically
+from kster.memory.search.retriever import Searcher
 from kster.memory.search.shortlist_retriever import ShortlistRetriever
 from kster.smoothing.bandwidth import FixedBandwidth, LearnedBandwidth
 from kster.smoothing.evidence import (
@@ -48,12 +49,6 @@ WEIGHTS_PATTERN = "smoother-*.safetensors"
 WEIGHTS_KEY = "weights"  # in `smoother.json`, beside the settings: the name of the weights' file
 CHECKSUM_KEY = "checksum"  # … and the checksum of all the rest
 LOAD_ATTEMPTS = 3  # a save in another process may remove the weights between reading one file and the other
-
-
-class CanSearch(Protocol):
-    """A memory, several, or an index."""
-
-    def search(self, queries: Tensor, k: int) -> Neighbours: ...
 
 
 KeyPool = Callable[[Tensor], Tensor]
@@ -108,7 +103,7 @@ class Smoother(nn.Module):
         """How many neighbours `forward` weighs."""
         return self.settings.k
 
-    def neighbours(self, memory: CanSearch, queries: Tensor) -> Neighbours:
+    def neighbours(self, memory: Searcher, queries: Tensor) -> Neighbours:
         """What `forward` is given: the k nearest by the smoother's own measure. queries: (n, d)."""
         if self.similarity is not None and self.metric is None and isinstance(memory, ShortlistRetriever):
             return memory.search_measured(queries, self.settings.candidates, self.k, self.similarity)
@@ -120,7 +115,7 @@ class Smoother(nn.Module):
 
     @property
     def measures(self) -> bool:
-        """Whether distances are other than those an index searches by."""
+        """Whether its distances differ from those that an index searches by."""
         return self.metric is not None or self.similarity is not None
 
     def measured(

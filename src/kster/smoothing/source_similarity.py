@@ -5,7 +5,7 @@
 s is the lexical similarity of the two source sentences: the BM25 score of the neighbour's sentence for this
 one, divided by what this one scores for itself. Decoder states say what comes next in a sentence like this;
 s says how alike the sentences are. The index searches by the plain distance; of the candidates it finds, the
-nearest by d′ are used. What is exact is told by the plain distance.
+nearest by d′ are used. Whether a match is exact is decided by the plain distance.
 """
 
 from __future__ import annotations

@@ -36,10 +36,7 @@ from torch.nn import functional as F
 from kster.smoothing.mixing_weight import LogShares
 
 HALF, WIDTH = 0.35, 0.06  # M and W: at M half of its say is left
-UNLIKE, ALIKE = (
-    0.4,
-    0.6,
-)  # similarity of the sources below which the first rule is off, and from which it is on
+UNLIKE, ALIKE = 0.4, 0.6  # similarities of sources: up to the first, rule 1 is off; from the second, fully on
 TAUGHT = 4.0  # most that the log odds of λ grow by …
 SURE = 0.5  # … for attention above this
 OLDER = 3.0  # what the log kernel of an older segment with the same source loses
@@ -74,7 +71,7 @@ class WordEvidence:
 
 
 def may_be_any(holds: Tensor) -> bool:
-    """Whether something holds anywhere; only a CPU is asked, which need not be waited for."""
+    """Whether something holds anywhere; looked at on a CPU only, as on a GPU it would mean waiting."""
     return holds.is_cuda or torch.is_grad_enabled() or bool(holds.any())
 
 

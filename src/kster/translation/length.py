@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from kster.memory import Entries, Memory, Neighbours
+from kster.memory.search.retriever import Searcher
 from kster.memory.segment import target_group
 from kster.model import BaseModel
-from kster.smoothing.smoother import CanSearch, Smoother
+from kster.smoothing.smoother import Smoother
 from kster.translation.decoding import DEFAULT_LENGTH_PENALTY, Decoding
 from kster.translation.translator import Translator
 
@@ -82,14 +83,14 @@ class _Unseen(Smoother):
         self.eval().to(hidden.device)
         self.hidden = hidden
 
-    def neighbours(self, memory: CanSearch, queries: Tensor) -> Neighbours:
+    def neighbours(self, memory: Searcher, queries: Tensor) -> Neighbours:
         return super().neighbours(_Without(memory, self.hidden), queries)
 
 
 class _Without:
     """A memory that does not find some entries."""
 
-    def __init__(self, memory: CanSearch, hidden: Tensor) -> None:
+    def __init__(self, memory: Searcher, hidden: Tensor) -> None:
         self.memory, self.hidden = memory, hidden
 
     def search(self, queries: Tensor, k: int) -> Neighbours:

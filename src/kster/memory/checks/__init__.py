@@ -1,7 +1,7 @@
 """What is probably wrong in a memory: pairs that do not fit together, and segments that disagree.
 
-Nothing here needs a model. Every check errs on the side of silence: a list that is mostly false is read by
-nobody. `benchmarks/memory_cleaning.py` measures all of them on memories with seeded errors.
+Nothing here needs a model. Every check errs on the side of silence: nobody reads a list that is mostly wrong.
+`benchmarks/memory_cleaning.py` measures all of them on memories with seeded errors.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kster.memory.segment import Segment
 
 KINDS = {
     "contradictions": "the same source in the same context with another, newer target",
-    "duplicates": "equal to a newer segment but for case, punctuation and white space",
+    "duplicates": "equal to a newer segment except for case, punctuation and white space",
     "numbers": "a number of one side is not on the other",
     "codes": "a placeholder or tag of one side is not on the other",
     "empty": "the target has no letter or digit, the source has",
-    "copies": "the target is the source, which is language",
+    "copies": "the target equals the source, which has words",
     "language": "a side is in another language",
     "length": "the target is far too long or too short",
 }
@@ -35,7 +35,7 @@ class Finding:
     kind: str  # one of KINDS
     segment: Segment
     reason: str
-    other: int | None = None  # the segment that speaks against it
+    other: int | None = None  # the newer segment that it repeats or contradicts
 
 
 def findings(

@@ -1,4 +1,4 @@
-"""Texts in another language than their side of a memory, told by py3langid."""
+"""Texts in another language than their side of a memory, as py3langid detects it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LIKELY = 0.5  # … and of the one that it is instead
 
 
 class LanguageCheck:
-    """source, target: the codes of a memory's languages; one that is not known is not looked at."""
+    """source, target: the codes of a memory's languages; a side without one is not checked."""
 
     def __init__(self, source: str | None, target: str | None) -> None:
         from kster.text.detection import AnyLanguage

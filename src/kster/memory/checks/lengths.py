@@ -1,7 +1,7 @@
-"""Targets that are far longer or shorter than sources of that length have in this memory.
+"""Targets that are far longer or shorter than usual in this memory for sources of that length.
 
 A target is expected to have c characters for each of its source, with a variance that grows with the length
-(Gale and Church, 1993). Both are medians over the memory, so that the outliers do not decide what one is.
+(Gale and Church, 1993). Both are estimated by medians over the memory, so that outliers do not shift them.
 """
 
 from __future__ import annotations

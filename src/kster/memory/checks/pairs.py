@@ -1,4 +1,4 @@
-"""Two texts that cannot be translations of each other, by what they have besides words."""
+"""Texts that cannot be translations of each other, by what they have besides words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLACEHOLDERS = frozenset({"weblate", "braces", "dollar", "percent"})
 
 
 def numbers_differ(source: str, target: str) -> str | None:
-    """Numbers as digits, however they are grouped; one side alone may spell small ones out."""
+    """Numbers are compared by their digits, however they are grouped; one side may spell small ones out."""
     found = [_NUMBER.findall(without_codes(text)) for text in (source, target)]
     if _digits("".join(found[0])) == _digits("".join(found[1])):  # 1 000 and 1000
         return None
@@ -40,7 +40,7 @@ def numbers_differ(source: str, target: str) -> str | None:
 
 
 def _unpaired_years(missing: Counter[str], extra: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    """Without 1987 on one side where the other has 87."""
+    """What is left when 1987 on one side is paired with 87 on the other."""
     for one, other in ((missing, extra), (extra, missing)):
         for year in [number for number in one if len(number) == 4]:
             short = year[2:].lstrip("0") or "0"
@@ -51,12 +51,12 @@ def _unpaired_years(missing: Counter[str], extra: Counter[str]) -> tuple[Counter
 
 
 def _digits(text: str) -> str:
-    """Of any script, as 0 to 9."""
+    """The digits of any script, as 0 to 9."""
     return "".join(str(int(character)) for character in text if character.isdecimal())
 
 
 def codes_differ(source: str, target: str) -> str | None:
-    """Tags by their names: what their attributes say may be translated. Placeholders as they are."""
+    """Tags are compared by their names, as attributes may be translated, and placeholders as they are."""
     first, second = _codes(source), _codes(target)
     missing, extra = first - second, second - first
     return _difference(missing, extra) if missing or extra else None
@@ -93,11 +93,11 @@ def is_copy(source: str, target: str) -> str | None:
     small = [word for word in words if not word.strip(_MARKS)[0].isupper()]
     if len(words) < 3 or 2 * len(words) < len(parts) or 2 * len(small) < len(words):
         return None
-    return "the target is the source"
+    return "the target equals the source"
 
 
 def without_codes(text: str) -> str:
-    """The language in a text."""
+    """A text without its codes."""
     at, pieces = 0, []
     for _, start, end in code_spans(text):
         pieces.append(text[at:start])

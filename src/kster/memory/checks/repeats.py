@@ -1,6 +1,6 @@
-"""Sources that a memory has more than once: with targets that disagree, or all but equal.
+"""Sources that a memory has more than once, with targets that disagree or are nearly equal.
 
-What stands in different contexts is there for a reason, and not compared.
+Segments in different contexts are there for a reason, and are not compared.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class BlockIndex:
 
     @property
     def _fused(self) -> ModuleType | None:
-        """The kernels, where they can serve."""
+        """The kernels, where they can be used."""
         if self._keys.dtype != torch.float16 or self._keys.shape[1] % 64:
             return None
         return kernels() if self._keys.is_cuda else None

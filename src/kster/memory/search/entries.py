@@ -78,7 +78,7 @@ def segment_ids_of(snapshot: Snapshot, ids: Tensor) -> Tensor:
 
 
 def places_of(snapshot: Snapshot, ids: Tensor) -> tuple[list[int], list[int]]:
-    """Of (n,) entry ids the segments, -1 where there is no such entry, and the positions in them."""
+    """The segments of (n,) entry ids, -1 where there is no such entry, and the positions in these."""
     spans, wanted = snapshot.spans, ids.numpy()
     lines = spans.lines_of_entries(wanted)  # (n,)
     positions = wanted - np.append(spans.first_entries, 0)[lines]

@@ -24,11 +24,11 @@ class Neighbours:
     ids: Tensor  # (n, k) int64, entry ids; -1 where nothing was found
     keys: Tensor  # (n, k, d) float16; zeros where nothing was found
     similarity: Tensor | None = None
-    """(n, k) float32: how alike the source sentences are, from 0 to 1; None where nobody said which sentences
-    the queries belong to."""
+    """(n, k) float32: how alike the source sentences are, from 0 to 1; None if it is not known which
+    sentences the queries belong to."""
     words: Tensor | None = None
-    """(n, k) int64: bit i says that word i of that sentence is in the neighbour's source, too. Below 0,
-    unless a later segment has the same source: then that one is what was said last."""
+    """(n, k) int64: bit i says that word i of that sentence is in the neighbour's source, too. Negative,
+    unless a later segment has the same source and thus overrides this one."""
     plain: Tensor | None = None
     """(n, k) L2 where distances are learned, inf where nothing was found; None where distances are L2."""
     rare: Tensor | None = None
@@ -84,7 +84,7 @@ class Neighbours:
         )
 
 
-# What is said of each of (n, k) neighbours, and what where nothing was found or nobody said it.
+# What is known of each of (n, k) neighbours, and what stands for it where nothing was found or is known.
 FILLERS = {
     "distances": torch.inf,
     "values": 0,
@@ -139,7 +139,7 @@ def rank(
     distances = distances.gather(1, order)
     keys = stored.index_select(0, rows.gather(1, order).flatten()).half().view(*order.shape, -1)
     found = distances.isfinite()
-    if stored.is_cuda or not bool(found.all()):  # on a GPU looking would be waiting
+    if stored.is_cuda or not bool(found.all()):  # on a GPU, looking would mean waiting
         keys = keys * found[..., None]
     answer = Neighbours(
         distances=distances,
@@ -153,7 +153,7 @@ def rank(
 
 
 def distances_of(queries: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
-    """(n, c) ‖q − k‖. On a CPU a few queries at a time, so that what is between stays in its caches."""
+    """(n, c) ‖q − k‖. On a CPU a few queries at a time, so that intermediate results stay in its caches."""
     at_once = COMPARED if stored.device.type == "cpu" else max(1, len(rows))
     parts = []
     for own, some in zip(queries.split(at_once), rows.split(at_once), strict=True):
@@ -164,7 +164,7 @@ def distances_of(queries: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
 
 
 def filled_up(answer: Neighbours, k: int) -> Neighbours:
-    """With k places for each query, the further ones empty."""
+    """Filled up with empty places to k for each query."""
     n, c = answer.ids.shape
     if c >= k:
         return answer

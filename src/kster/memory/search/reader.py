@@ -42,7 +42,7 @@ class Reader:
         return index.search(queries, k)
 
     def index_on(self, device: torch.device) -> BlockIndex | None:
-        """What searches with queries on this device use: the same object until something changes."""
+        """The index for queries on this device: the same object until something changes."""
         current = self._current()
         if current.snapshot.live_count == 0:
             return None
@@ -54,7 +54,7 @@ class Reader:
             self._newest = None
 
     def _let_go(self) -> None:
-        """Of mapped files and indexes, unless they are being changed; the next search has them again."""
+        """Drop mapped files and indexes, unless they are being changed; the next search opens them again."""
         if self._lock.acquire(blocking=False):
             self._newest = None
             self._lock.release()

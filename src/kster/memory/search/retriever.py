@@ -1,4 +1,4 @@
-"""Search on behalf of some sentences: each query belongs to one, and is answered for it.
+"""Search for sentences: each query belongs to one, and is answered for that one.
 
 A retriever is made when a batch of sentences begins and knows their source texts. `WholeRetriever` searches
 all entries of a memory at every step; `ShortlistRetriever` (`shortlist_retriever.py`) only those of the
@@ -28,10 +28,10 @@ class Batch:
     texts: Sequence[str]  # their sources
     device: torch.device
     similarity: bool = True
-    """Whether neighbours shall say how much their sources resemble these; otherwise, if all entries are
-    searched, the memory itself does it."""
+    """Whether neighbours must say how much their sources resemble these. If not, the memory itself may do the
+    searching where all entries are searched."""
     words: Sequence[Sequence[str]] | None = None
-    """Of each text, 63 at most; neighbours then say which of them are in their sources, too."""
+    """The words of each text, 63 at most; neighbours then say which of these are in their sources, too."""
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -45,7 +45,7 @@ class Searcher(Protocol):
 
 
 class Retriever(ABC):
-    """Searches for s sentences; queries come in as many rows for each, in the sentences' order."""
+    """Searches for s sentences; each has equally many rows of queries, in the sentences' order."""
 
     @property
     @abstractmethod
@@ -67,7 +67,7 @@ class Retriever(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsOf:
-    """A retriever with queries whose sentences are known one by one."""
+    """A retriever for queries in any order, whose sentences are given one by one."""
 
     retriever: Retriever
     rows: Tensor  # (n,) sentences
@@ -80,13 +80,13 @@ class RowsOf:
 class Similarities:
     """How much the sources of a memory's segments resemble each sentence."""
 
-    first_entries: Tensor  # (m,) the id of each segment's first entry, growing
+    first_entries: Tensor  # (m,) the id of each segment's first entry, ascending
     table: Tensor  # (s, m) float16
     words: Tensor  # (s, m) int64: which words of a sentence each source has, see `Neighbours`
     rare: Tensor  # (s,) int64: and which of them are in few sources
 
     def note(self, found: Neighbours, sentences: Tensor) -> Neighbours:
-        """Say it of every neighbour; sentences: (n,). 0, and all words, for what is newer."""
+        """Add this to every neighbour; sentences: (n,). Segments that are newer get 0, and all words."""
         if not len(self.first_entries):
             found.similarity = torch.zeros_like(found.distances)
             return found

@@ -1,9 +1,9 @@
-"""Which of some entries are nearest to a query, roughly: what is ranked by exact distances afterwards.
+"""Roughly which entries are nearest to a query; exact distances rank the best of them afterwards.
 
-On a CPU with the instructions keys are held in 8 bits, a quarter of what float32 has to read at every step.
-The middle of the keys is taken off first, which makes the numbers smaller and the rounding finer. Of 2,362
-queries of news and law text every one had its 32 nearest of 4,096 entries among the best 48 by these scores,
-and all but 7 (0.03 % of the neighbours) those of 16,000.
+On a CPU that has instructions for it, keys are held in 8 bits, so that a step reads a quarter of what it
+would in float32. The mean of the keys is subtracted first, which makes numbers smaller and rounding finer. Of
+2,362 queries of news and law text every one had its 32 nearest of 4,096 entries among the best 48 by these
+scores, and all but 7 (0.03 % of the neighbours) those of 16,000.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Scorer = Callable[[Tensor], Tensor]  # queries (n, d) less the centre → (n, L)
 
 LATER = 2.0**-22  # of the longest key's square: just enough to tell two floats apart
 SHARED = 8  # places that are compared with each other first
-SAMPLE = 4_096  # keys that a centre is the middle of
+SAMPLE = 4_096  # keys whose mean is the centre
 
 
 def centre_of(keys: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ RANKED = 1_024  # queries whose candidates are ranked at a time: 100 MiB at d = 
 class Shortlist:
     """The entries of one sentence's best segments, in the order of their ids; on the CPU.
 
-    Sentences with the same entries share the tensors of them, and then what is made of them.
+    Sentences with the same entries share their tensors, and what is made of these.
     """
 
     keys: Tensor  # (e, d) float16
@@ -43,7 +43,7 @@ class Shortlist:
 class ShortlistRetriever(Retriever):
     """The entries of s sentences' shortlists, at most L each.
 
-    All of them lie one after the other, E of them, and behind them one that stands for none.
+    All E entries lie one after the other, followed by one that stands for "none".
     """
 
     keys: Tensor  # (E + 1, d) float16
@@ -82,7 +82,7 @@ class ShortlistRetriever(Retriever):
     def search_measured(
         self, queries: Tensor, k: int, nearest: int | None = None, measure: Measure | None = None
     ) -> Neighbours:
-        """`search`; of its k neighbours, if so wanted, only the `nearest` by another measure."""
+        """As `search`, but with a measure only the `nearest` of the k neighbours by that measure."""
         beam = len(queries) // self.sentences
         sentences = torch.arange(self.sentences, device=queries.device).repeat_interleave(beam)
         counts = [beam] * self.sentences
@@ -135,7 +135,7 @@ class ShortlistRetriever(Retriever):
     ) -> Neighbours:
         """The k nearest of these places, (n, c), by the distances of the stored keys; see `rank`.
 
-        What is said of neighbours is looked up when it is known which they are.
+        The rest of a neighbour is looked up once it is known which neighbours these are.
         """
         places = places.sort(
             dim=1, descending=True
@@ -165,18 +165,18 @@ class ShortlistRetriever(Retriever):
             plain=plain,
         )
         there = distances.isfinite()
-        if there.is_cuda or not bool(there.all()):  # on a GPU looking would be waiting
+        if there.is_cuda or not bool(there.all()):  # on a GPU, looking would mean waiting
             found.values, found.ids = found.values * there, found.ids.masked_fill(~there, -1)
             found.keys, found.similarity = found.keys * there[..., None], similarity * there
         return found
 
 
-def _at(told: Tensor, places: Tensor) -> Tensor:
-    return told.view(-1).index_select(0, places.flatten()).view_as(places)
+def _at(column: Tensor, places: Tensor) -> Tensor:
+    return column.view(-1).index_select(0, places.flatten()).view_as(places)
 
 
 def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.device) -> ShortlistRetriever:
-    """What searches some sentences' shortlists; dimension: of keys."""
+    """A retriever for some sentences' shortlists; dimension: of keys."""
     distinct = {id(one.ids): one for one in shortlists}
     entries = sum(len(one.ids) for one in distinct.values())
     keys = torch.zeros((entries + 1, dimension), dtype=torch.float16, device=device)

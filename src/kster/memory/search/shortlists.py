@@ -1,4 +1,4 @@
-"""Which way a batch of sentences is searched for, and what their shortlists hold."""
+"""How a batch of sentences is searched for, and what their shortlists hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEAREST_SOURCES = 1_024  # … and so many of more; the others count as not simi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """One memory at one moment. Ids seen outside are `base` | its own: in a group, the memory's place."""
+    """One memory at one moment. base: its place in a group; ids seen outside are `base` | its own."""
 
     snapshot: Snapshot
     sources: Collection
@@ -32,14 +32,14 @@ class View:
         return self.snapshot.spans.segment_ids[lines] | self.base
 
     def most_similar(self, text: str, m: int) -> tuple[Ints, np.ndarray]:
-        """The lines of the m segments whose sources resemble a text best, growing, and how much they do."""
+        """The lines of the m segments whose sources resemble a text best, ascending, and how much they do."""
         found = self.sources.similar(text, m)
-        growing = np.argsort(found.segment_ids)
-        lines = np.searchsorted(self.snapshot.spans.segment_ids, found.segment_ids[growing])
-        return lines, found.relative[growing]
+        ascending = np.argsort(found.segment_ids)
+        lines = np.searchsorted(self.snapshot.spans.segment_ids, found.segment_ids[ascending])
+        return lines, found.relative[ascending]
 
     def having_words(self, words: Sequence[str], lines: Ints) -> Ints:
-        """(m,) which of these words are in the sources of these lines' segments, growing."""
+        """(m,) which of these words are in the sources of these lines' segments, ascending."""
         return self.sources.having_words(words, self.snapshot.spans.segment_ids[lines])
 
 
@@ -61,7 +61,7 @@ def make_retriever(
 
 
 def _all_entries(views: Sequence[View], sentences: Sequence[Sentence]) -> list[Shortlist]:
-    """Of a memory so small that every sentence's shortlist has all of it."""
+    """Shortlists in a memory so small that each of them has all entries."""
     lines = [np.flatnonzero(view.snapshot.live_segments) for view in views]
     nothing = [np.zeros(len(own), np.float32) for own in lines]
     entries = _joined([entries_of(*one) for one in zip(views, lines, nothing, strict=True)])
@@ -118,7 +118,7 @@ def _joined(parts: Sequence[Shortlist]) -> Shortlist:
 
 
 def entries_of(view: View, lines: Ints, relative: np.ndarray, having: Ints | None = None) -> Shortlist:
-    """lines: (m,) of the memory's segments, growing; relative: (m,) their similarity; having: (m,) which
+    """lines: (m,) of the memory's segments, ascending; relative: (m,) their similarity; having: (m,) which
     words of the sentence they have, if there is one."""
     spans, entries = view.snapshot.spans, view.snapshot.entries
     counts = spans.counts[lines]

@@ -1,9 +1,9 @@
 """The index of a memory's sources: always of the snapshot it is asked about, whatever is on disk.
 
-Derived data. One file, `index/sources.npz`, holds what a program had indexed when it was last worth writing
-down; newer segments are indexed when they are first asked for and searched beside it. Whatever in the file is
-not of this memory's present segments, by their ids and the hashes of their texts, does not count, and a file
-that lacks one of them, or is damaged, is made anew.
+Derived data. One file, `index/sources.npz`, holds what had been indexed when it was last worth saving; newer
+segments are indexed when they are first needed and searched beside it. What the file has is trusted only
+where ids and hashes of texts agree with the memory's present segments. A file that lacks one of these, or is
+damaged, is made again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SourceIndex:
         self._lock = threading.Lock()
         self._parts: list[Part] = []  # of later and later segments
         self._saved = 0  # sources in the file
-        self._epoch = -1  # whose lines the parts have
+        self._epoch = -1  # of the snapshot whose lines the parts have
         self._current: tuple[int, Collection] | None = None  # generation and what was made of it
 
     def collection(self, snapshot: Snapshot) -> Collection:

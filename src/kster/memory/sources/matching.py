@@ -88,7 +88,7 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
     """The fewest insertions, deletions and replacements that make one of the other (Levenshtein).
 
     A column of the table at a time, as the bits of integers: in cell i bit i of `up` says that the number is
-    one greater than above it, of `down` one less (Myers 1999, as told by Hyyrö 2003).
+    one greater than above it, of `down` one less (Myers 1999, as described by Hyyrö 2003).
     """
     if not first:
         return len(second)

@@ -19,15 +19,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """n sources with t different terms, p times a term in a source; sources in the segments' order."""
+    """n sources with t different terms and p occurrences of a term in a source, in the segments' order."""
 
-    segment_ids: Ints  # (n,) growing
+    segment_ids: Ints  # (n,) ascending
     pair_hashes: Ints  # (n,) of the segments, by which an index is known to be of these texts
     lengths: npt.NDArray[np.int32]  # (n,) different terms of each source
     signatures: npt.NDArray[np.uint64]  # (n,) `signature_of` each source
-    terms: npt.NDArray[np.uint64]  # (t,) growing
+    terms: npt.NDArray[np.uint64]  # (t,) ascending
     starts: Ints  # (t + 1,) where the sources of each term begin in `documents`
-    documents: npt.NDArray[np.int32]  # (p,) places of sources, growing within a term
+    documents: npt.NDArray[np.int32]  # (p,) places of sources, ascending within a term
 
     def __len__(self) -> int:
         return len(self.segment_ids)
@@ -56,7 +56,7 @@ class Postings:
 
     @classmethod
     def merged(cls, parts: Sequence[Postings], kept: Sequence[npt.NDArray[np.bool_]]) -> Postings:
-        """One index of several, of later and later segments. kept: for each part (n,) which sources stay."""
+        """One index of several with ever later segments. kept: for each part (n,) which sources stay."""
         terms = np.unique(np.concatenate([part.terms for part in parts]))
         places, of_each, first = [], [], 0
         for part, stays in zip(parts, kept, strict=True):
@@ -97,7 +97,7 @@ class Postings:
         return np.where(self.terms[places] == terms, places, -1)
 
     def having(self, place: int) -> npt.NDArray[np.int32]:
-        """(f,) the sources that have the term at this place, growing."""
+        """(f,) the sources that have the term at this place, ascending."""
         return self.documents[self.starts[place] : self.starts[place + 1]]
 
     def counts(self, places: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""BM25 over parts of an index as over one: which sources resemble a text best, and how much.
+"""BM25 over the parts of an index as if they were one: which sources resemble a text best, and how much.
 
 Terms count once in a source (in a sentence they hardly ever occur twice for a reason), so that BM25 is
 
@@ -27,7 +27,7 @@ FEW = 2_000  # sources that are looked for in a list one by one; more would take
 WALKED = 1 << 15  # occurrences of a text's rarest terms that are walked through to find sources
 
 UP_TO_DATE = np.int64((1 << 63) - 1)  # all bits of a mask of words but its sign
-RARE = 5  # sources that have a word which is rare
+RARE = 5  # sources at most that have a rare word
 
 Floats = npt.NDArray[np.float32]
 
@@ -171,8 +171,9 @@ class Collection:
         """(m,) bit i of each number says whether the i-th word, or a form of it, is in a segment's source,
         and the sign that no later segment has the same source.
 
-        words: of a sentence, 63 at most. segment_ids: (m,) growing. What is no word, by itself or because the
-        script does not separate any, is in every source, and every word in one that is not known here.
+        words: of a sentence, 63 at most. segment_ids: (m,) ascending. What is not a word, such as punctuation
+        or text in a script without spaces, counts as being in every source; a source that is not known here
+        counts as having every word.
         """
         return with_newest(*self.words_and_signatures(words, segment_ids))
 
@@ -284,7 +285,7 @@ def _nth_largest(numbers: Floats, n: int) -> float:
 
 
 def _sums(lists: Sequence[npt.NDArray[np.int32]], weights: Floats) -> tuple[Ints, Floats]:
-    """Every number that is in one of these lists, growing, and the sum of the weights of those it is in."""
+    """Every number that is in one of these lists, ascending, and the sum of the weights of those it is in."""
     if not lists:
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
     both = np.concatenate([having.astype(np.int64) << 16 | i for i, having in enumerate(lists)])

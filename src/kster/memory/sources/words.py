@@ -37,10 +37,11 @@ def terms_of(text: str) -> list[str]:
 
 
 def forms_of(word: str) -> list[list[str]]:
-    """The terms of what stands between two spaces, each with others that may be forms of it; none where that
-    is no word.
+    """The terms of what stands between two spaces, each with others that may be forms of it; none if that is
+    not a word.
 
-    Forms are told by endings of European languages. A few are none ("even", "evening"), which does no harm.
+    Forms are guessed by endings of European languages. A few are wrong ("even", "evening"), which does no
+    harm.
     """
     if not any(map(str.isalnum, word)) or _unspaced().search(word):
         return []
@@ -63,7 +64,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """What is left of a text when case, white space and the ways to encode a character do not count."""
+    """A text without differences in case, white space and the encoding of characters."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return " ".join(text.casefold().split())

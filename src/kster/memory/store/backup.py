@@ -60,7 +60,7 @@ def _write(store: Store, out: BinaryIO) -> None:
 
 
 def restore(file: Path, directory: Path) -> None:
-    """Make a memory of a backup; refuses a directory that has anything in it, and a file that is damaged."""
+    """Restore a memory from a backup; refuses a directory that is not empty, and a damaged file."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise MemoryStoreError(
             f"{directory}: exists and is not empty; a backup is restored to a new directory"

@@ -51,12 +51,12 @@ class Change:
         return count
 
     def give_keys(self, id: int, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> None:
-        """To a segment that has none yet. keys: (n, d); values: (n,)."""
+        """For a segment that has none yet. keys: (n, d); values: (n,)."""
         first_row, checksum = self._append(keys, values)
         self.database.set_keys(id, first_row, len(values), checksum, self.generation)
 
     def refuse_keys(self, id: int, reason: str) -> None:
-        """Of a segment that has none yet: the model can make none of it."""
+        """Note that the model can make no keys of a segment, and why."""
         self.database.set_key_problem(id, reason, self.generation)
         self.has_changed = True
 

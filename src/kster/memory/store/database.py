@@ -69,8 +69,8 @@ class Database:
     """One connection. Every method is one statement or a few; transactions are the caller's."""
 
     def __init__(self, directory: Path, *, new: bool = False) -> None:
-        """Opens the file there is, unless a new one is asked for: an empty one in its place would look as if
-        all segments were gone. One that may not be changed is opened for reading."""
+        """Opens the existing file, unless a new one is asked for: an empty one in its place would look as if
+        all segments were gone. A file that may not be changed is opened for reading."""
         path = directory / FILE
         if not new and not path.exists():
             raise DamagedMemory(f"{directory}: damaged ({FILE} is missing); restore it from a backup")
@@ -103,7 +103,7 @@ class Database:
         )
 
     def migrate(self) -> None:
-        """Make the tables what this program knows, from whichever format; inside the caller's transaction."""
+        """Bring the tables to this program's format from any older one; inside the caller's transaction."""
         for statements in MIGRATIONS[self.format() :]:
             for statement in statements:
                 self.execute(statement)
@@ -214,7 +214,7 @@ class Database:
         return [Segment(*row) for row in self.execute(statement, values)]
 
     def altered(self) -> list[int]:
-        """Ids of segments whose texts are not those their hashes were made of."""
+        """Ids of segments whose texts do not have the hashes that are recorded."""
         return [
             id
             for id, source, target, known, group in self.execute(
@@ -234,7 +234,7 @@ class Database:
             yield NewSegment(*texts), first, count
 
     def known(self, texts: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of these (source, target) pairs that segments have, live or kept."""
+        """Which of these (source, target) pairs segments have, live or kept."""
         live = known_among(self.connection, "segments", f"removed = {LIVE}", texts)
         return live | known_among(self.connection, "segments", f"removed = {KEPT}", texts)
 
@@ -248,7 +248,7 @@ class Database:
         ]
 
     def count_without_keys(self) -> tuple[int, int]:
-        """Live segments whose keys have yet to be made, and those of which none can be made."""
+        """How many live segments still need keys, and of how many none can be made."""
         statement = f"SELECT first_row, COUNT(*) FROM segments WHERE {WITHOUT_KEYS} GROUP BY first_row"
         counts = dict(self.execute(statement).fetchall())
         return counts.get(NO_KEYS_YET, 0), counts.get(NO_KEYS_POSSIBLE, 0)
@@ -259,7 +259,7 @@ class Database:
         return [id for (id,) in self.execute(statement, (NO_KEYS_YET, limit))]
 
     def texts_without_keys(self, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Source and target of those of these segments whose keys have yet to be made."""
+        """Source and target of the segments among these whose keys have yet to be made."""
         of_those = f"removed = 0 AND first_row = {NO_KEYS_YET} AND id IN "
         rows = rows_among(self.connection, f"SELECT id, source, target FROM segments WHERE {of_those}", ids)
         return {id: (source, target) for id, source, target in rows}
@@ -337,7 +337,7 @@ class Database:
 def known_among(
     connection: sqlite3.Connection, table: str, condition: str, texts: Sequence[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Those of these (source, target) pairs that a table has, found by their hashes."""
+    """Which of these (source, target) pairs a table has, found by their hashes."""
     hashes = list({pair_hash(*text) for text in texts})
     statement = f"SELECT source, target FROM {table} WHERE {condition} AND pair_hash IN "
     return set(rows_among(connection, statement, hashes)) & set(texts)

@@ -1,8 +1,8 @@
 """Keys and values on disk: raw float16 and int32, appended and never changed.
 
 The files of one epoch lie in one directory: keys-00000.f16, keys-00001.f16, … with a fixed number of
-entries each, and values.i32. How many entries count is said by the database alone: bytes beyond that are
-left over from a writer that died, are never read, and are cut off by the next writer.
+entries each, and values.i32. Only the database says how many entries count: bytes beyond that are left over
+from a writer that died, are never read, and are cut off by the next writer.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MappedEntries:
     def __init__(self, files: EntryFiles, count: int, vocabulary_size: int | None = None) -> None:
         """Raises FileNotFoundError when a compaction has meanwhile replaced the files.
 
-        vocabulary_size: what values are smaller than; None where they are not looked at.
+        vocabulary_size: what values must be smaller than; None if they are not checked.
         """
         self.count = count
         self._vocabulary_size = vocabulary_size
@@ -104,7 +104,7 @@ class MappedEntries:
         return out
 
     def values_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The values of rows, in their shape. Raises DamagedMemory for one that no model can have said."""
+        """The values of rows, in their shape. Raises DamagedMemory for one outside the vocabulary."""
         values = self.values[rows]
         most = self._vocabulary_size
         if most is not None and values.size and not 0 <= values.min() <= values.max() < most:

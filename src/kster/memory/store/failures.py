@@ -58,7 +58,7 @@ def for_people(place: Path, untouched: str = "") -> Iterator[None]:
 def said(error: OSError | sqlite3.Error, *, new: bool = False) -> str:
     """What happened, and what to do about it where that is known.
 
-    new: about a memory that is being made, of which nothing can be missing.
+    new: whether the memory is being created, so that nothing of it can be missing.
     """
     if isinstance(error, OSError):
         advice = ADVICE_BY_ERRNO.get(error.errno or 0)

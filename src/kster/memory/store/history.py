@@ -35,8 +35,8 @@ def set_status(
     author: str | None,
     beside: Collection[int] = (),
 ) -> None:
-    """Approved segments take the place of all others with the same source and context but those in
-    `beside`; what others had taken the place of decides again."""
+    """Approved segments supersede all others with the same source and context, except those in `beside`.
+    Segments that lose their approval give back the place of those that they had superseded."""
     due = [segment for segment in segments if segment.status != status or segment.superseded_by is not None]
     change.database.connection.executemany(
         "UPDATE segments SET status = ?, superseded_by = NULL, removed = ?, changed = ?, generation = ? "
@@ -61,7 +61,7 @@ def set_status(
 def supersede_others(
     change: Change, segment: Segment, author: str | None, together: Collection[int] = (), last: int = LARGEST
 ) -> None:
-    """together: segments of the same change, none of which is newer; last: the newest that may be older."""
+    """together: segments of the same change, none of which is newer; last: the newest one to supersede."""
     statement = (
         f"SELECT id FROM segments WHERE substr(source, 1, {BEGINNING}) = substr(?1, 1, {BEGINNING}) "
         "AND +source = ?1 AND context IS ?2 AND removed = 0 AND id <> ?3 AND id <= ?4"
@@ -91,7 +91,7 @@ def supersede_older(change: Change, newest: int, author: str | None) -> None:
 def supersede(
     change: Change, ids: Collection[int], by: int, author: str | None, action: str = "superseded"
 ) -> None:
-    """Those of these segments that are not superseded already. action: "edited" is not given back."""
+    """Mark those that are not superseded already. action: what was "edited" is not given back later."""
     there = change.database.by_ids(ids, state="kept").values()
     due = [segment.id for segment in there if segment.id != by and segment.superseded_by is None]
     change.database.connection.executemany(
@@ -102,7 +102,7 @@ def supersede(
 
 
 def remove(change: Change, ids: Collection[int], author: str | None) -> None:
-    """What they had taken the place of decides again; what was edited to become them does not."""
+    """Segments that these had superseded teach again; those that were edited to become these do not."""
     change.remove(ids)
     _note(change, sorted(ids), "removed", author)
     _give_back(change, ids, author)
@@ -153,7 +153,7 @@ def latest_events(database: Database, limit: int, offset: int) -> list[Event]:
 
 
 def events_of(database: Database, segment: Segment) -> list[Event]:
-    """Of a segment and all that took its place or whose place it took, the oldest first."""
+    """Events of a segment and its other versions, the oldest first."""
     ids = [version.id for version in versions_of(database, segment)]
     marks = ",".join("?" * len(ids))
     rows = database.execute(_EVENTS + f"WHERE h.segment IN ({marks})", ids).fetchall()

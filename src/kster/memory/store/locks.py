@@ -66,7 +66,7 @@ class WriterLock:
 def own_new_directory(parent: Path, prefix: str, lock_name: str) -> tuple[Path, BufferedWriter]:
     """A new directory and its lock, ours until that is closed.
 
-    Tried again when somebody who was sweeping took it for a leftover. Raises OSError.
+    Tries again if somebody who was sweeping took it for a leftover. Raises OSError.
     """
     for attempt in range(1, ATTEMPTS + 1):
         directory = parent / f"{prefix}{os.getpid()}-{secrets.token_hex(4)}"

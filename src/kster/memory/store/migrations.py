@@ -58,7 +58,7 @@ FORMAT_3 = (  # first_row -1: no keys have been made yet; -2: none can be made, 
 FORMAT_4 = (
     "ALTER TABLE segments ADD COLUMN status TEXT NOT NULL DEFAULT 'approved'",
     "ALTER TABLE segments ADD COLUMN author TEXT",
-    "ALTER TABLE segments ADD COLUMN changed TEXT",  # when its status last was; NULL: never
+    "ALTER TABLE segments ADD COLUMN changed TEXT",  # when its status last changed; NULL: never
     "ALTER TABLE segments ADD COLUMN context TEXT",
     "ALTER TABLE segments ADD COLUMN superseded_by INTEGER",
     "CREATE INDEX kept_by_pair ON segments (pair_hash) WHERE removed = 2",
@@ -75,7 +75,7 @@ FORMAT_4 = (
     "CREATE INDEX history_by_other ON history (other) WHERE other IS NOT NULL",
 )
 
-# What makes each format of the one before; statements of one transaction. A new column has a default, for the
+# What turns each format into the next; statements of one transaction. A new column has a default, for the
 # segments there are.
 MIGRATIONS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4)
 FORMAT = len(MIGRATIONS)

@@ -68,7 +68,7 @@ class Spans:
 
     @cached_property
     def rows_by_row(self) -> Ints:
-        """(r,) the first rows of these lines, growing."""
+        """(r,) the first rows of these lines, ascending."""
         return self.first_rows[self.lines_by_row]
 
     def lines_of_rows(self, rows: Ints) -> Ints:

@@ -38,7 +38,7 @@ class Staging:
     """Texts on disk, in the order they were put there. For one thread, and gone with it."""
 
     def __init__(self, memory: Path, directory: Path) -> None:
-        """memory: what errors are about; directory: one of the area's own."""
+        """memory: named in errors; directory: one of the area's own."""
         self._memory = memory
         self.count = 0
         self.characters = 0  # of the targets

@@ -33,7 +33,7 @@ ENTRIES = "entries"
 INDEX = "index"
 WRITER_LOCK = "writer.lock"
 UNTOUCHED = "nothing was changed"
-UPGRADE_PATIENCE = 600.0  # seconds to wait for another program that is at it
+UPGRADE_PATIENCE = 600.0  # seconds to wait for another program that upgrades the memory
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +85,8 @@ class Store:
     def _upgrade(self, format: int) -> None:
         """Give an older memory the tables of this program, in one transaction.
 
-        memory.json says so first: whenever this dies, an older program refuses the memory, and the next one
-        of ours goes on. Entries stay as they are in every format.
+        memory.json is changed first: if this dies at any moment, older programs refuse the memory, and the
+        next program of this version goes on. Entries are the same in every format.
         """
         try:
             with self._lock.held(UPGRADE_PATIENCE), for_people(self.directory, UNTOUCHED):
@@ -96,11 +96,11 @@ class Store:
                     database.migrate()
         except MemoryStoreError as error:
             raise type(error)(
-                f"{self.directory}: of format {format}, and has to become format {FORMAT} first; "
+                f"{self.directory}: has format {format}, and must be upgraded to format {FORMAT} first; "
                 f"that failed: {error}"
             ) from error
         log.warning(
-            "%s: is of format %d now (it was %d); versions of KSTER before this one cannot read it any more",
+            "%s: upgraded to format %d (from %d); older versions of KSTER cannot read it any more",
             *(self.directory, FORMAT, format),
         )
 
@@ -244,7 +244,7 @@ class Store:
                 if checksum_of(keys, values) != checksum:
                     raise MemoryStoreError(
                         f"{self.directory}: segment {segment} is damaged on disk; nothing was changed. "
-                        "Remove it (and add it anew), then compact again"
+                        "Remove it, add it again if it is needed, and compact once more"
                     )
                 firsts.append((appender.count, segment))
                 appender.append(keys, values)

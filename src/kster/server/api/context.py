@@ -17,7 +17,7 @@ def engine_of(request: Request) -> Engine:
 
 
 def principal_of(request: Request) -> Principal:
-    """By the key in headers or query; for keys in a body see `identify`."""
+    """By the key in headers or query; for keys in a body see `libretranslate.principal_by`."""
     who = identified(request)
     if isinstance(who, ApiError):
         raise who

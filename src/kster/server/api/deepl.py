@@ -1,6 +1,6 @@
 """DeepL's API at `/v2`, as its public client and Weblate speak it: texts, languages, usage.
 
-`kster_memories` (ids of memories) and `kster_matches` (how many fuzzy matches to name) are ours.
+Parameters and fields that begin with `kster_` are our own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kster.text.voice import Voice
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
 NO_LIMIT = 1_000_000_000_000  # what DeepL says to customers without one
-# Languages that DeepL translates into only as they are written somewhere; its client refuses others.
+# Languages that DeepL offers as targets only in these variants; its client refuses the plain codes.
 VARIANTS = {
     "EN": {"EN-GB": "English (British)", "EN-US": "English (American)"},
     "PT": {"PT-BR": "Portuguese (Brazilian)", "PT-PT": "Portuguese (European)"},
@@ -91,30 +91,30 @@ def required(given: Parameters, name: str) -> str:
 
 
 def choice(given: Parameters, name: str, accepted: tuple[str, ...]) -> str | None:
-    """One of these values, or None where nothing is said."""
+    """A parameter that must have one of these values; None if it is missing."""
     value = given.values.get(name)
     if value is None or value == "":
         return None
-    said = str(int(value) if isinstance(value, bool) else value).lower()
-    if said not in accepted:
+    chosen = str(int(value) if isinstance(value, bool) else value).lower()
+    if chosen not in accepted:
         raise KsterError(f"Value for '{name}' not supported. Accepted: {', '.join(accepted)}.")
-    return said
+    return chosen
 
 
 def voice_wanted(given: Parameters) -> tuple[Voice | None, bool]:
-    """`formality`, and whether it is demanded: DeepL refuses that for a language without formality. Here a
-    language has it where memories have such segments."""
-    said = choice(given, "formality", ("default", "more", "less", "prefer_more", "prefer_less")) or "default"
+    """What `formality` asks for, and whether it must be met: as with DeepL, `more` and `less` are refused
+    for a language without formality. Here a language has it if memories have such segments."""
+    wanted = choice(given, "formality", ("default", "more", "less", "prefer_more", "prefer_less"))
     voices: dict[str, Voice] = {"more": "more", "less": "less"}
-    return voices.get(said.removeprefix("prefer_")), said in voices
+    return voices.get((wanted or "default").removeprefix("prefer_")), wanted in voices
 
 
 def require_languages(engine: Engine, source: str | None, target: str) -> None:
     pairs = ", ".join(f"{deepl_code(m.source)} → {deepl_code(m.target)}" for m in engine.models)
     if not any(match_rank(target, model.target) for model in engine.models):
-        raise KsterError(f"Value for 'target_lang' not supported. There is {pairs}.")
+        raise KsterError(f"Value for 'target_lang' not supported. Available: {pairs}.")
     if source and not any(match_rank(source, code) for m in engine.models for code in (m.source, m.target)):
-        raise KsterError(f"Value for 'source_lang' not supported. There is {pairs}.")
+        raise KsterError(f"Value for 'source_lang' not supported. Available: {pairs}.")
 
 
 def deepl_code(code: str) -> str:
@@ -139,7 +139,7 @@ def _markup(given: Parameters) -> Callable[[str], HtmlText] | None:
 
 
 def wish_of(engine: Engine, principal: Principal, given: Parameters) -> Wish:
-    """`kster_memories`, or those that serve automatically, and the glossaries, whose terms are kept."""
+    """`kster_memories`, or the automatic ones, and the glossaries, whose terms are kept."""
     ids = dict.fromkeys(given.listed("glossary_id") + given.listed("glossary_ids"))
     if ids and given.text("source_lang") is None:
         raise KsterError("Use of a glossary requires the 'source_lang' parameter to be specified.")
@@ -155,7 +155,7 @@ def wish_of(engine: Engine, principal: Principal, given: Parameters) -> Wish:
 
 @router.api_route("/languages", methods=["GET", "POST"])
 async def languages(given: Given, engine: TheEngine, principal: Reader) -> list[dict[str, Any]]:
-    """`type`: source (by default) or target."""
+    """Languages to translate from or, with `type=target`, to."""
     if choice(given, "type", ("source", "target")) != "target":
         codes = dict.fromkeys(deepl_code(model.source) for model in engine.models)
         return [{"language": code, "name": language_name(code)} for code in codes]
@@ -174,7 +174,7 @@ async def languages(given: Given, engine: TheEngine, principal: Reader) -> list[
 
 
 def _has_voices(engine: Engine, principal: Principal, served: ServedModel) -> bool:
-    """Whether an automatic memory has segments that speak to their readers in a known way."""
+    """Whether an automatic memory has segments that are clearly formal or informal."""
     used = engine.catalogue.automatic(principal, served)
     return any(engine.voices.count(memory, served.target) for _, memory in used)
 

@@ -1,6 +1,6 @@
-"""DeepL's documents: uploaded, translated in the background, asked after, downloaded.
+"""DeepL's documents: uploaded, translated in the background, polled, downloaded.
 
-They are translated one after the other, between the texts of others. A restart forgets them.
+They are translated one at a time, in turns with other requests. A restart forgets them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger("kster.server")
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
 MOST_WAITING = 16  # documents, which are held in memory
-STATUS_SECONDS = 2.0  # that a question waits for the end: the client asks every five
+STATUS_SECONDS = 2.0  # that a status request waits for the end: the client polls every five
 
 
 class NotReady(ApiError):
@@ -43,7 +43,7 @@ class NotReady(ApiError):
 
 @dataclass(slots=True)
 class Upload:
-    """A document on its way; its task gives the translated file."""
+    """A document that was uploaded; its task returns the translated file."""
 
     name: str
     characters: int
@@ -57,23 +57,23 @@ class Upload:
 
 
 Work = Callable[[Callable[[float], None]], Coroutine[Any, Any, Path]]
-"""Given what it reports its progress to, makes the translated file."""
+"""Makes the translated file; it is called with a function to report its progress to."""
 
 
 class Documents:
-    """Those of a running server, for as long as their files are kept."""
+    """The documents of a running server, for as long as their files are kept."""
 
     def __init__(self) -> None:
         self._uploads: dict[str, Upload] = {}
         self._turn = asyncio.Lock()
 
     def add(self, name: str, characters: int, work: Work) -> tuple[str, Upload]:
-        """Have some work done when its turn comes; returns the document's id as well."""
+        """Queue a document to be translated; returns its id as well."""
         for id, old in list(self._uploads.items()):
             if old.task.done() and time.monotonic() - old.made > KEPT_SECONDS:
                 del self._uploads[id]
         if sum(not upload.task.done() for upload in self._uploads.values()) >= MOST_WAITING:
-            raise TooMany(f"{MOST_WAITING} documents wait already; try again later")
+            raise TooMany(f"{MOST_WAITING} documents are waiting already; try again later")
         id = secrets.token_hex(16)
         document = self._uploads[id] = Upload(name, characters)
         document.task = asyncio.create_task(self._in_turn(work, document))
@@ -104,7 +104,7 @@ def documents_of(request: Request) -> Documents:
 
 @router.post("/document")
 async def upload(request: Request, given: Given, engine: TheEngine, principal: Reader) -> dict[str, str]:
-    """Multipart `file`, `target_lang`, and `source_lang` unless it is to be found out."""
+    """Multipart `file`, `target_lang`, and `source_lang`, which is detected if it is missing."""
     file = given.files.get("file")
     if file is None:
         raise KsterError("Parameter 'file' not specified.")
@@ -159,5 +159,5 @@ async def result(id: str, request: Request, given: Given, principal: Reader) -> 
     if not document.task.done():
         raise NotReady("Document not ready. Try again later.")
     if document.task.exception() is not None or not document.task.result().is_file():
-        raise NotFound("Document not found: it could not be translated, or was kept for long enough.")
+        raise NotFound("Document not found: it could not be translated, or has expired.")
     return FileResponse(document.task.result(), media_type="application/octet-stream", filename=document.name)

@@ -38,7 +38,7 @@ async def language_pairs(engine: TheEngine, principal: Reader) -> dict[str, Any]
 
 @router.post("/glossaries", status_code=201)
 def create_glossary(given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    """`entries` as `tsv`, or as `csv`; learned when this returns."""
+    """`entries` as `tsv` or `csv`; they are learned when this returns."""
     served = engine.model_for(given.require("source_lang"), given.require("target_lang"))
     entries = _entries(given.require("entries"), given.text("entries_format") or "tsv")
     memory = engine.catalogue.create(principal, given.require("name"), external_id=f"{MARK}{served.pair}")
@@ -95,7 +95,7 @@ def _glossary(engine: Engine, principal: Principal, id: str) -> tuple[ServerMemo
         raise NotFound(f"no glossary {id}")
     memory = engine.catalogue.get(principal, number)
     if not (memory.external_id or "").startswith(MARK):
-        raise NotFound(f"memory {id} is no glossary; name it as `kster_memories`")
+        raise NotFound(f"memory {id} is not a glossary; name it as `kster_memories`")
     return memory, engine.model_by_pair(str(memory.external_id).removeprefix(MARK))
 
 
@@ -113,7 +113,7 @@ def _glossary_json(engine: Engine, memory: ServerMemory, served: ServedModel) ->
 
 
 def _entries(text: str, format: str) -> list[Pair]:
-    """The terms of a table: source and target, and of CSV perhaps their languages, which say nothing new."""
+    """The terms of a table: source and target; CSV may have two more columns, their languages."""
     if format not in ("tsv", "csv"):
         raise KsterError(f"Value for 'entries_format' not supported: {format}. Accepted: tsv, csv.")
     try:
@@ -130,7 +130,7 @@ def _entries(text: str, format: str) -> list[Pair]:
             continue
         columns = (2,) if format == "tsv" else (2, 4)
         if len(cells) not in columns or not all(cells[:2]):
-            raise KsterError(f"Invalid glossary entries provided: line {number} is no source and target.")
+            raise KsterError(f"Invalid glossary entries provided: line {number} needs a source and a target.")
         source, target = cells[:2]
         if source in found:
             raise KsterError(f"Invalid glossary entries provided: line {number} repeats {source!r}.")

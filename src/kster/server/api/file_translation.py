@@ -42,16 +42,16 @@ MAX_CHARACTERS = 2_000_000  # of one file
 PIECES_AT_ONCE = 32  # others' requests come in between
 CHARACTERS_AT_ONCE = 4_000  # a fraction of `timeout_seconds` on two cores
 DETECTED_BY = 50  # pieces looked at for `auto`
-MOST_NAMED = 100  # places to be looked at
+MOST_NAMED = 100  # places to check
 
 
 @router.post("/translate_file")
 async def translate_file(
     request: Request, parameters: Given, engine: TheEngine, principal: Caller
 ) -> dict[str, Any]:
-    """Multipart `file`, `source`, `target`, perhaps `memories`; the link works for an hour.
+    """Multipart `file`, `source`, `target` and, if wanted, `memories`; the link works for an hour.
 
-    `repaired` names places where placeholders or tags had to be put back: look at these.
+    `repaired` names places where placeholders or tags had to be put back: check these.
     """
     upload = parameters.files.get("file")
     if upload is None:
@@ -93,16 +93,16 @@ async def translate_document(
     means: Means,
     report: Callable[[float], None] = lambda progress: None,
 ) -> tuple[bytes, list[str]]:
-    """The translated file, and the places in it to be looked at, since codes had to be put back there.
+    """The translated file, and the places in it to check, because codes had to be put back there.
 
-    report: is told now and then how much of it is done, from 0 to 1.
+    report: called now and then with how much is done, from 0 to 1.
     """
     document = await in_good_time(engine, DocumentTexts, name, data, served.source, served.target)
     if (size := sum(map(len, document.texts))) > MAX_CHARACTERS:
         raise KsterError(f"{name}: {size:,} characters; at most {MAX_CHARACTERS:,} are accepted in a file")
     done: dict[CodedText, Translation] = {}
     for some in portions(document.texts):
-        patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # one may be long
+        patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # a single text may be long
         results = await engine.translate(
             served, some, means.memories, terms=means.terms, patience=patience, key=means.key
         )
@@ -112,7 +112,7 @@ async def translate_document(
 
 
 def portions(pieces: Sequence[Sized], characters: int = CHARACTERS_AT_ONCE) -> Iterator[list[Sized]]:
-    """Pieces in order, as many together as are translated in good time; a long one alone."""
+    """Pieces in order, as many at a time as are translated quickly; a long one alone."""
     portion: list[Sized] = []
     size = 0
     for piece in pieces:
@@ -127,10 +127,10 @@ def portions(pieces: Sequence[Sized], characters: int = CHARACTERS_AT_ONCE) -> I
 
 @router.get("/download_file/{name}")
 def download_file(name: str, engine: TheEngine) -> FileResponse:
-    """Whoever knows the link may have the file."""
+    """The translated file, for anyone who knows the link."""
     path = engine.settings.data / DOWNLOADS / name
     if not re.fullmatch(r"[0-9a-f]{32}\.[\w.+() -]{1,250}", name) or not path.is_file():
-        raise NotFound("no such file (any more)")
+        raise NotFound("no such file, or it has expired")
     return FileResponse(path, media_type="application/octet-stream", filename=name.partition(".")[2])
 
 

@@ -1,4 +1,4 @@
-"""Terms that a request brings along."""
+"""Terms that come with a request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GivenTerm(BaseModel):
 
 
 def terms_in(value: Any) -> list[Term]:
-    """The `terms` of a borrowed API: a list of objects, or one of sources and targets; in a form, as JSON."""
+    """The `terms` of a borrowed API: a list of terms, or an object of sources and targets; JSON in a form."""
     try:
         given = json.loads(value) if isinstance(value, str) and value else value
         if isinstance(given, dict):

@@ -29,15 +29,15 @@ _PARAMETERS = {
     "target": {**_TEXT, "example": "de"},
     "format": {**_TEXT, "enum": ["text", "html"]},
     "alternatives": {"type": "integer"},
-    "matches": {"type": "integer", "description": "fuzzy matches to name"},
-    "confidence": {"type": "boolean", "description": "how likely it is right"},
-    "memories": {**_IDS, "description": "ids of the memories to use; without it the automatic ones"},
+    "matches": {"type": "integer", "description": "how many fuzzy matches to list"},
+    "confidence": {"type": "boolean", "description": "whether to say how likely the translation is right"},
+    "memories": {**_IDS, "description": "ids of the memories to use; by default the automatic ones"},
     "terms": {
         "type": "object",
         "additionalProperties": _TEXT,
-        "description": "sources and the targets that must be kept",
+        "description": "source terms, each with the target it must have",
     },
-    "term_bases": {**_IDS, "description": "ids of the term bases to keep; without it the automatic ones"},
+    "term_bases": {**_IDS, "description": "ids of the term bases to use; by default the automatic ones"},
     "api_key": _TEXT,
 }
 _SCHEMA = {"type": "object", "properties": _PARAMETERS}
@@ -45,7 +45,7 @@ _BODY = {"requestBody": {"content": {"application/json": {"schema": _SCHEMA}}}}
 
 
 def principal_by(request: Request, parameters: Given, engine: TheEngine) -> Principal:
-    """Who asks: LibreTranslate's clients send their key among the parameters."""
+    """Who is asking: LibreTranslate's clients send their key among the parameters."""
     token = parameters.text("api_key") or token_of(request)
     try:
         return identify(engine.keys, token, required=engine.settings.keys_required)
@@ -58,9 +58,9 @@ Caller = Annotated[Principal, Depends(principal_by)]
 
 @router.post("/translate", openapi_extra=_BODY)
 async def translate(parameters: Given, engine: TheEngine, principal: Caller) -> dict[str, Any]:
-    """Translate a text or a list of them with the memories named, or else those that serve automatically.
+    """Translate a text or a list of texts with the memories that are named, or else the automatic ones.
 
-    A client that can be told an address and nothing else names them there: `/memories/1,2/translate`.
+    A client that only lets you set an address can name them there: `/memories/1,2/translate`.
     """
     texts = parameters.texts("q")
     source, target = parameters.require("source"), parameters.require("target")
@@ -146,7 +146,7 @@ def detect(parameters: Given, engine: TheEngine, principal: Caller) -> list[dict
 
 @router.post("/suggest", openapi_extra=_BODY)
 def suggest(parameters: Given, engine: TheEngine, principal: Caller) -> dict[str, Any]:
-    """A better translation: it is learned at once."""
+    """Learn a better translation at once."""
     principal.require("write")
     example = Pair(parameters.require("q"), parameters.require("s"))
     served = engine.model_for(parameters.require("source"), parameters.require("target"))

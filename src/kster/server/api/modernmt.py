@@ -1,7 +1,7 @@
 """ModernMT's API at `/mmt`, as its public client and Weblate speak it.
 
-The client sends everything with POST and says in `X-HTTP-Method-Override` what it means; the middleware
-undoes that.
+The client sends everything with POST and names the real method in `X-HTTP-Method-Override`; the middleware
+restores it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kster.server.work.served_model import ServedModel
 
 router = APIRouter(prefix="/mmt", tags=["ModernMT"])
 
-LOOKED_AT = 200  # units of a TMX by which its languages are told
+LOOKED_AT = 200  # units of a TMX that are read to find its languages
 _ADDED = re.compile(r"segment-(\d+)-(\d+)")
 
 
@@ -40,8 +40,8 @@ def ok(data: Any) -> dict[str, Any]:
 
 @router.get("/translate")
 async def translate(parameters: Given, engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    """`hints` are ids of memories; without them those that serve automatically are used. `glossaries` are
-    ids of further ones, whose segments are terms to be kept."""
+    """`hints` are ids of memories; by default the automatic ones are used. `glossaries` are ids of memories
+    whose segments are terms that must be kept."""
     texts, target = parameters.texts("q"), parameters.require("target")
     engine.require_size(texts)
     given = parameters.text("source")
@@ -85,7 +85,7 @@ async def detect(parameters: Given, engine: TheEngine, principal: Reader) -> dic
 
 @router.get("/languages")
 async def languages(engine: TheEngine) -> dict[str, Any]:
-    """For each source language its targets."""
+    """The target languages of each source language."""
     targets: dict[str, list[str]] = {}
     for model in engine.models:
         targets.setdefault(model.source, []).append(model.target)
@@ -94,7 +94,7 @@ async def languages(engine: TheEngine) -> dict[str, Any]:
 
 @router.get("/translate/languages")
 async def supported_languages(engine: TheEngine) -> dict[str, Any]:
-    """All languages there are."""
+    """All languages of the models served."""
     return ok(sorted({code for model in engine.models for code in (model.source, model.target)}))
 
 
@@ -143,7 +143,7 @@ def add_content(id: str, given: Given, engine: TheEngine, principal: Writer) -> 
 
 
 def packing(given: Parameters) -> str:
-    """What to add to the name of an uploaded file."""
+    """The suffix for an uploaded file whose `compression` is given."""
     packed = (given.text("compression") or "").lower()
     if packed not in ("", "gzip"):
         raise KsterError(f"compression {packed!r} is not supported; accepted: gzip")
@@ -169,7 +169,7 @@ def _teach(
 def teach(
     engine: Engine, principal: Principal, memory: ServerMemory, served: ServedModel, pair: Pair, replace: bool
 ) -> dict[str, Any]:
-    """Learn a single pair; its import job is done already."""
+    """Learn a single pair; the import job in the answer is already done."""
     author = principal.name
     (segment,) = engine.teach(memory, served, [pair], "modernmt", replace_unit=replace, author=author)
     return ok(_taught_json(f"segment-{memory.id}-{segment.id}", memory))
@@ -181,7 +181,7 @@ def _taught_json(id: str, memory: ServerMemory) -> dict[str, Any]:
 
 @router.get("/import-jobs/{id}")
 def show_job(id: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
-    if added := _ADDED.fullmatch(id):  # a single pair, which was there before its job's id was known
+    if added := _ADDED.fullmatch(id):  # a single pair, learned before the client had this id
         memory = engine.catalogue.get(principal, int(added[1]))
         return ok(_taught_json(id, memory))
     job = visible_job(engine, principal, id)
@@ -197,7 +197,7 @@ def import_json(job: Job) -> dict[str, Any]:
 
 
 def named_memory(engine: Engine, principal: Principal, id: str, *, to_change: bool = False) -> ServerMemory:
-    """By our id, or by the external one its owner gave it."""
+    """By our id, or by the external id that its owner gave it."""
     number = whole_number(id)
     if number is None:
         named = [memory.id for memory in engine.catalogue.visible(principal) if memory.external_id == id]
@@ -218,7 +218,7 @@ def _memory_json(memory: ServerMemory) -> dict[str, Any]:
 
 
 def _pair_of_tmx(engine: Engine, path: Path) -> ServedModel:
-    """The served language pair a TMX has units of; the first one listed when it has several."""
+    """The first of the served language pairs that a TMX has units in."""
     for served in engine.models:
         try:
             for number, item in enumerate(read_pairs(path, served.source, served.target, format="tmx")):

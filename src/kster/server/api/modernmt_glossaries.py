@@ -33,8 +33,8 @@ DIRECTION = "unidirectional"  # from the first language to the others
 
 @router.post("/memories/{id}/glossary")
 def add_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    """A CSV file whose first line names languages, or `terms` of one entry. A file that is not
-    imported within a few seconds goes on in the background."""
+    """Add a CSV file whose first line names its languages, or one entry as `terms`. An import that takes
+    longer than a few seconds goes on in the background."""
     memory = _glossary(id, given, engine, principal)
     if "csv" in given.files:
         return ok(_import(engine, principal, memory, given, given.files["csv"]))
@@ -43,7 +43,7 @@ def add_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> di
 
 @router.put("/memories/{id}/glossary")
 def replace_terms(id: str, given: Given, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    """The terms take the place of whatever has their `tuid`."""
+    """Replace the entry that has the same `tuid`."""
     memory = _glossary(id, given, engine, principal)
     given.require("tuid")
     return _teach(engine, principal, memory, given, replace=True)
@@ -114,4 +114,5 @@ def _pair_of(engine: Engine, languages: list[str]) -> ServedModel:
         if from_first and any(match_rank(code, model.target) for code in languages[1:]):
             return model
     pairs = ", ".join(f"{model.source} → {model.target}" for model in engine.models)
-    raise KsterError(f"a glossary in {', '.join(languages[:10]) or 'no language'}; served is {pairs}")
+    given = ", ".join(languages[:10]) or "no language"
+    raise KsterError(f"no model for a glossary in {given}; available: {pairs}")

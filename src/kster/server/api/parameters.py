@@ -17,7 +17,7 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class Texts(list[str]):
-    """alone: whether it came as a text and not as a list of them; its answer then does, too."""
+    """alone: whether a single text came, not in a list; the answer is then not a list, either."""
 
     alone = False
 
@@ -26,7 +26,7 @@ class Texts(list[str]):
 
 
 class Parameters:
-    """Looked up by name; the body wins over the query. memories: those that the address names, if any."""
+    """Looked up by name; the body overrides the query. memories: those that the address names, if any."""
 
     def __init__(
         self, values: dict[str, Any], files: dict[str, UploadFile], memories: list[int] | None = None
@@ -36,7 +36,7 @@ class Parameters:
 
     @classmethod
     async def of(cls, request: Request) -> Parameters:
-        """Raises KsterError for a body that is not what it says it is."""
+        """Raises KsterError for a body that cannot be read as its content type."""
         values: dict[str, Any] = {}
         for name, value in request.query_params.multi_items():
             _put(values, name, value)
@@ -74,7 +74,7 @@ class Parameters:
         return value
 
     def texts(self, name: str) -> Texts:
-        """A text or a list of them; may be empty, must be there."""
+        """A text or a list of texts; it may be empty, but not missing."""
         value = self.values.get(name)
         if value is None:
             raise KsterError(f"Invalid request: missing {name} parameter")
@@ -118,7 +118,7 @@ class Parameters:
 
 
 def memories_of_address(request: Request) -> list[int] | None:
-    """The memories of `/memories/1,2/translate`: for clients that can be told an address and nothing else."""
+    """The memories of `/memories/1,2/translate`, for clients that only let you set an address."""
     named: str | None = request.scope["state"].get("memories")
     if named is None:
         return None
@@ -129,7 +129,7 @@ Given = Annotated[Parameters, Depends(Parameters.of)]
 
 
 def whole_number(text: str) -> int | None:
-    """An id; None for what is none."""
+    """An id from its text; None if the text is not a whole number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
@@ -141,7 +141,7 @@ def memory_id(text: str, name: str) -> int:
 
 
 def _put(values: dict[str, Any], name: str, value: str) -> None:
-    """A name that comes twice is a list."""
+    """The values of a repeated name are collected in a list."""
     if name in values:
         before = values[name]
         values[name] = [*before, value] if isinstance(before, list) else [before, value]

@@ -1,4 +1,4 @@
-"""Translations as JSON for people to look into: tokens grouped into words, each with what spoke for it."""
+"""Explained translations as JSON: tokens grouped into words, each with the examples that decided it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from kster.translation import TokenExplanation, Translation
 from kster.translation.words import placed_words
 
-EXAMPLES = 8  # a token's nearest are listed; their weights say how much the rest matters
+EXAMPLES = 8  # listed of each token, the weightiest; their weights say how much the rest matters
 
 
 def words_of(
@@ -21,10 +21,10 @@ def words_of(
     """The words of an explained translation, in order; punctuation marks are words of their own.
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
-    differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory had to
-    say; `term` is the source of the term it was written for, if any; `taught` is the example whose word was
-    taken over as a whole, if any; `confidence` is None unless it was asked for. homes: for each memory's
-    directory, how to name it to clients.
+    differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory counted;
+    `term` is the source of the term it was written for, if any; `taught` is the example whose word was taken
+    over as a whole, if any; `confidence` is None unless it was asked for. homes: what clients call the memory
+    in a directory.
     """
     words: list[dict[str, Any]] = []
     tokens = translation.tokens or ()

@@ -1,4 +1,4 @@
-"""What the server is like: what it has, how busy it is, and whether to send it requests."""
+"""The server's state: what it offers, how busy it is, and whether it takes requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def metrics(engine: TheEngine, principal: Reader) -> Response:
 
 @router.get("/live")
 async def live() -> dict[str, str]:
-    """The process answers. If it does not, start it again."""
+    """Whether the process answers; restart it if it does not."""
     return {"status": "live"}
 
 

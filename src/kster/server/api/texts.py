@@ -1,4 +1,4 @@
-"""Texts as the borrowed APIs want them translated: plain or marked up, in one language or several."""
+"""Translates texts for the borrowed APIs: plain or marked up, in one language or several."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ T = TypeVar("T")
 
 MAX_ALTERNATIVES = 8
 MAX_MATCHES = 20
-LEAST_MATCH = 50  # per cent; below that nobody looks at one
+LEAST_MATCH = 50  # per cent; lower ones help nobody
 LONGEST_MATCHED = 1_000  # characters of a text that is compared with segments
-LOOKED_AT = 4  # hypotheses, for one that speaks to its readers as is wanted
+LOOKED_AT = 4  # hypotheses, to find one in the voice that is wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """How texts are to be translated.
 
-    markup: what reads texts that are marked up; None for plain ones. split_sentences: None for the server's
-    way. memories: ids; None for those that serve automatically. matches: how many to name; context: where
-    the texts stand, for matches.
-    terms: to be kept, beside those of term_bases (ids; None for the automatic ones) and of glossaries,
-    which are memories for a model whose segments are such terms, and examples. voice: how readers are spoken
-    to, where memories have such segments; voice_needed: whether it is an error where they have none.
+    markup: the reader of marked-up texts; None for plain ones. split_sentences: None for the server's
+    setting. memories: ids; None for the automatic ones. matches: how many to list; context: where the texts
+    stand, for matches.
+    terms: must be kept, as must those of term_bases (ids; None for the automatic ones) and of glossaries:
+    given a model, the memories whose segments are terms as well as examples. voice: how readers are
+    addressed, if memories have such segments; voice_needed: whether it is an error if they have none.
     """
 
     markup: Callable[[str], HtmlText] | None = None
@@ -76,13 +76,13 @@ class Answer:
 class Means:
     """What a translation is made with, and warnings about what is missing."""
 
-    used: Sequence[tuple[ServerMemory, Memory]]  # that were named, or serve automatically
+    used: Sequence[tuple[ServerMemory, Memory]]  # those named, or the automatic ones
     bases: Sequence[ServerTermBase]
-    memories: Sequence[Memory]  # of those used, and glossaries
+    memories: Sequence[Memory]  # of those used, and of glossaries
     terms: Sequence[Term]
     warnings: Sequence[str]
-    voice: Voice | None = None  # that was wanted, and that the memories have
-    key: str | None = None  # the name of the client's
+    voice: Voice | None = None  # the one wanted, if the memories have it
+    key: str | None = None  # the name of the client's key
 
     @classmethod
     async def of(cls, engine: Engine, principal: Principal, served: ServedModel, wish: Wish) -> Means:
@@ -107,8 +107,8 @@ class Means:
 
 
 async def in_good_time(engine: Engine, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """Read or write a document in a thread, which gives up by itself when the time of a request is over:
-    nobody could interrupt it."""
+    """Read or write a document in a thread. It gives up by itself when the time of a request is over, since
+    threads cannot be interrupted."""
     with at_most(engine.settings.timeout_seconds):
         return await asyncio.to_thread(work, *given, **named)
 
@@ -116,7 +116,7 @@ async def in_good_time(engine: Engine, work: Callable[P, T], *given: P.args, **n
 async def translate_from_each(
     engine: Engine, principal: Principal, texts: list[str], sources: list[str], target: str, wish: Wish
 ) -> list[Answer]:
-    """For each text its translation from its own language; one in the target language stays as it is."""
+    """Translate each text from its own language; one in the target language stays as it is."""
     answers = [Answer(text) for text in texts]
     for source in dict.fromkeys(sources):
         if is_target_already(engine, source, target):
@@ -130,7 +130,7 @@ async def translate_from_each(
 
 
 def is_target_already(engine: Engine, source: str, target: str) -> bool:
-    """Whether there is nothing to translate, as no model is there for two variants of one language."""
+    """Whether both are one language, or two variants of it for which there is no model."""
     return bool(match_rank(source, target)) and not any(
         match_rank(source, m.source) and match_rank(target, m.target) for m in engine.models
     )
@@ -172,14 +172,14 @@ async def translate_texts(
 
 
 def in_voice(texts: list[str], language: str, voice: Voice | None) -> list[str]:
-    """Hypotheses, the best first, with those last that speak to their readers in the other way."""
+    """Hypotheses, best first, but those in the other voice last."""
     if voice is None:
         return texts
     return sorted(texts, key=lambda text: voice_of(text, language) not in (None, voice))
 
 
 def mean_confidence(translations: Sequence[Translation]) -> float:
-    """Of the texts of one document, by their lengths; 1 where there is none."""
+    """Of the texts of one document, weighted by length; 1 if there are none."""
     lengths = [len(one.source) for one in translations]
     sure = sum(length * (one.confidence or 0.0) for length, one in zip(lengths, translations, strict=True))
     return sure / sum(lengths) if any(lengths) else 1.0
@@ -192,8 +192,8 @@ async def matches_json(
     context: str | None,
     name_of: Callable[[str], Any],
 ) -> list[list[dict[str, Any]]]:
-    """For each text its n best fuzzy matches: the segment, and how its source becomes the text. None for one
-    that is too long to be a segment.
+    """For each text its n best fuzzy matches: the segment, and how its source becomes the text. A text that
+    is too long to be a segment has none.
 
     name_of: what clients call the memory in a directory.
     """

@@ -1,4 +1,4 @@
-"""Files that clients send, written to the data directory under names of our own; and files they are sent."""
+"""Uploads, which are stored in the data directory under names of our own, and downloads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kster.server.work.served_model import ServedModel
 CHUNK = 1 << 20
 IMPORTED = ("tmx", "xliff", "po", "tsv", "csv")
 PACKED = (".gz", ".xz")
-LONGEST_NAME = 180  # bytes; file systems take 255, and names of our own have more in them
+LONGEST_NAME = 180  # bytes; file systems take 255, and our own names add to it
 _SUFFIXES = re.compile(r"(?:\.\w{1,10}){1,2}$")
 
 
@@ -40,7 +40,7 @@ def shown_name(upload: UploadFile) -> str:
 
 
 def suffix_of(name: str, wanted: str | None) -> str:
-    """Format and packing (.tmx.gz), by what the client says or by the name."""
+    """Format and packing (.tmx.gz), as the client says or the name shows."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in PACKED else ""
     format = wanted or FORMATS.get(suffixes[-1] if suffixes else "", "")
@@ -60,7 +60,7 @@ def import_upload(
     suffix: str,
     pair_of: Callable[[Path], ServedModel],
 ) -> Job:
-    """Take a file over as an import job, in `uploads/ID/`. Not for the event loop.
+    """Store a file in `uploads/ID/` and queue its import. Not for the event loop.
 
     suffix: format and packing (.tmx.gz). pair_of: finds the language pair of the stored file.
     """
@@ -93,7 +93,7 @@ def _store(engine: Engine, upload: UploadFile, path: Path) -> None:
 
 
 def download(write: Callable[[Path], object], name: str, media_type: str) -> FileResponse:
-    """A file that `write` makes now and that is deleted when it has been sent. Not for the event loop."""
+    """A file that `write` makes now, deleted when it has been sent. Not for the event loop."""
     folder = TemporaryDirectory(prefix="kster-")
     try:
         write(Path(folder.name) / name)

@@ -88,7 +88,7 @@ async def fit_memory(
     """Learn how much to believe this memory's examples; an earlier fit stays in use until then."""
     wanted = wanted or FitRequest.model_validate({})
     settings = wanted.model_dump(exclude={"pair"}, exclude_none=True)
-    FitSettings(**settings)  # a mistake is told now rather than by a failed job
+    FitSettings(**settings)  # so that a mistake is reported now, not by a failed job
 
     def accept() -> Job:
         memory = engine.catalogue.get(principal, id, to_change=True)
@@ -101,7 +101,7 @@ async def fit_memory(
 async def _accepted(
     engine: Engine, accept: Callable[[], Job], wait: bool, response: Response
 ) -> dict[str, Any]:
-    """A new job, finished if so wished and possible: 200 says that it is, 202 that it is not."""
+    """Answer with a new job: 200 if it was waited for and is finished, else 202."""
     job = await asyncio.to_thread(accept)
     until = time.monotonic() + engine.settings.timeout_seconds
     while wait and job.state not in FINISHED and time.monotonic() < until:
@@ -115,7 +115,7 @@ async def _accepted(
 
 @router.get("/memories/{id}/fit")
 def show_fit(id: int, engine: TheEngine, principal: Reader, pair: PairName = None) -> dict[str, Any] | None:
-    """The report of the fit in use, with how the memory has changed since; null without one."""
+    """The report of the fit in use, with how the memory has changed since; null if there is none."""
     memory = engine.catalogue.get(principal, id)
     part = engine.catalogue.part(memory, chosen_pair(engine, memory, pair))
     info = part.info() if part is not None else None
@@ -142,7 +142,7 @@ def show_job(job: str, engine: TheEngine, principal: Reader) -> dict[str, Any]:
 
 @router.delete("/jobs/{job}")
 def cancel_job(job: str, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    """Give a job up. An import that was cancelled has added nothing; an earlier fit stays in use."""
+    """Cancel a job. A cancelled import has added nothing; an earlier fit stays in use."""
     unwanted = visible_job(engine, principal, job)
     engine.jobs.cancel(unwanted)
     return job_json(engine, unwanted)

@@ -38,7 +38,7 @@ class Example(BaseModel):
 class Status(BaseModel):
     status: Literal["draft", "approved", "rejected"]
     beside: list[int] = Field(
-        [], max_length=1_000, description="Segments whose place it does not take, as when a change is undone."
+        [], max_length=1_000, description="Segments that it does not supersede, as when a change is undone."
     )
 
 
@@ -53,11 +53,11 @@ def list_segments(
     newest: bool = False,
     state: Annotated[
         Literal["live", "draft", "rejected", "superseded", "kept"],
-        Query(description="live: they teach; superseded: newer ones took their place; kept: all of them."),
+        Query(description="live: those that teach; superseded: replaced by newer ones; kept: all of these."),
     ] = "live",
     pair: PairName = None,
 ) -> dict[str, Any]:
-    """Segments in the order they were added, or newest first; query: text in either side, in any case."""
+    """Segments in the order they were added, or newest first; query: text in either side, ignoring case."""
     memory = engine.catalogue.get(principal, id)
     if pair is None and not engine.catalogue.pairs(memory):
         return {"memory": id, "pair": None, "total": 0, "segments": []}
@@ -95,7 +95,7 @@ def show_segment(segment: int, chosen: PartToRead) -> dict[str, Any]:
 def edit_segment(
     id: int, segment: int, example: Example, engine: TheEngine, principal: Writer, pair: PairName = None
 ) -> dict[str, Any]:
-    """Replace a segment's texts. It gets a new id, since what the model makes of it changes, too."""
+    """Replace a segment's texts. It gets a new id, since its keys change as well."""
     memory = engine.catalogue.get(principal, id, to_change=True)
     chosen = ChosenPart.of(memory, pair or example.pair, engine)
     old = segment_of(chosen, segment)
@@ -119,9 +119,10 @@ def remove_segment(segment: int, chosen: PartToChange, principal: Writer) -> dic
 
 @router.put("/segments/{segment}/status")
 def set_status(segment: int, wanted: Status, chosen: PartToChange, principal: Writer) -> dict[str, Any]:
-    """Only approved segments teach; one takes the place of others with the same source and context.
+    """Only approved segments teach; one supersedes others with the same source and context.
 
-    `beside` of the answer: the others that taught before. To undo the change, approve them beside each other.
+    `beside` in the answer: the others that taught before. To undo the change, approve these with each other
+    as `beside`.
     """
     others = teaching_beside(chosen.part, segment_of(chosen, segment))
     (changed,) = chosen.part.set_status(segment, wanted.status, author=principal.name, beside=wanted.beside)
@@ -130,7 +131,7 @@ def set_status(segment: int, wanted: Status, chosen: PartToChange, principal: Wr
 
 @router.post("/segments/{segment}/restore")
 def restore_segment(segment: int, chosen: PartToChange, principal: Writer) -> dict[str, Any]:
-    """Let a rejected or superseded segment teach again, instead of what took its place."""
+    """Let a rejected or superseded segment teach again, instead of the one that replaced it."""
     return set_status(segment, Status(status="approved", beside=[]), chosen, principal)
 
 
@@ -160,8 +161,8 @@ def segment_of(chosen: ChosenPart, id: int) -> Segment:
 
 
 def teaching_beside(part: Memory, segment: Segment, *sources: str) -> list[int]:
-    """The others that teach now and that a change of this segment can reach: those with its source, or one of
-    these, in its context, and the one in its place. An undo needs to know them."""
+    """Ids of the other live segments that a change of this one can affect: those with its context and its
+    source, or one of `sources`, and the one that replaced it. An undo needs to know them."""
     found = {
         other.id
         for source in {segment.source, *sources}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -43,8 +43,6 @@ class NewTerm(GivenTerm):
     note: str = Field("", max_length=1_000)
 
     def term(self) -> Term:
-        from dataclasses import replace
-
         return replace(super().term(), note=self.note.strip())
 
 
@@ -108,8 +106,8 @@ def list_terms(
 
 @router.post("/{id}/terms", status_code=201)
 def add_term(id: int, new: NewTerm, engine: TheEngine, principal: Writer) -> dict[str, Any]:
-    """Add a term, or put it in place of the one with the same source and part of speech. The next translation
-    keeps it."""
+    """Add a term, or replace the one with the same source and part of speech. The next translation keeps
+    it."""
     line = engine.terms.get(principal, id, to_change=True)
     return asdict(engine.terms.base(line).add(new.term()))
 

@@ -1,4 +1,4 @@
-"""/v1/translate: with provenance, and beside what the base model alone would have said."""
+"""/v1/translate: translations with provenance, and beside them what the base model alone would say."""
 
 from __future__ import annotations
 
@@ -41,17 +41,15 @@ class TranslateRequest(BaseModel):
     source: str = Field(description="Language code, or `auto`.")
     target: str
     memories: list[int] | None = Field(
-        None, description="Ids; left out: those that serve automatically; []: the base model alone."
+        None, description="Ids; by default the automatic ones; []: the base model alone."
     )
     method: Literal["base", "knn", "kster"] | None = None
     compare: bool = Field(False, description="Also the base model's translation, with changes marked.")
-    explain: bool = Field(False, description="For every word who decided it and which examples spoke.")
-    confidence: bool = Field(False, description="How likely it is right, and each of its words: 0 to 1.")
+    explain: bool = Field(False, description="For every word, what decided it and which examples.")
+    confidence: bool = Field(False, description="How likely it and its words are right, from 0 to 1.")
     alternatives: int = Field(0, ge=0, le=MAX_ALTERNATIVES)
     terms: list[GivenTerm] = Field(default_factory=list, description="Kept in the translation, in any form.")
-    term_bases: list[int] | None = Field(
-        None, description="Ids; left out: those that serve automatically; []: none."
-    )
+    term_bases: list[int] | None = Field(None, description="Ids; by default the automatic ones; []: none.")
     matches: int = Field(0, ge=0, le=MAX_MATCHES, description="How many fuzzy matches to name, best first.")
     context: str | None = Field(
         None, max_length=1_000, description="Where the text stands; an equal segment of it counts 101 %."
@@ -59,7 +57,7 @@ class TranslateRequest(BaseModel):
     stream: bool = Field(False, description="Answer part by part, one JSON object a line.")
     partial: bool = Field(
         False,
-        description="Do without what lies on a shard that does not answer; `partial` says whether it was so.",
+        description="Go on without shards that do not answer; `partial` then says whether any did not.",
     )
 
     @property
@@ -91,7 +89,7 @@ async def translate(
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and what it is answered with."""
+    """A request, and what it takes to answer it."""
 
     wanted: TranslateRequest
     engine: Engine
@@ -124,7 +122,7 @@ class Asked:
 
     @property
     def homes(self) -> dict[str, dict[str, Any]]:
-        """For each memory's directory, how to name it to clients."""
+        """What clients call the memory in a directory."""
         return {
             str(part.directory): {"id": memory.id, "name": memory.name, "pair": self.served.pair}
             for memory, part in self.means.used
@@ -179,9 +177,9 @@ class Asked:
         return await asyncio.to_thread(rendered)
 
     async def stream(self, head: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """First the head; then for each part of each text its translation, with the number of the text
-        (`index`) and the white space `before` it; for each text what is `after` all of it. `error` is the
-        last line of a stream that could not be finished; what came before it is good."""
+        """First the head; then the translation of each part of each text, with the number of the text
+        (`index`) and the white space `before` the part; then the white space `after` the text. A stream that
+        could not be finished ends with an `error`; the lines before it are valid."""
         yield head
         known = KnownTexts(self.means.memories)
         try:

@@ -26,7 +26,7 @@ class NotFound(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A client: a key, or whoever is at this machine when no keys are needed."""
+    """A client: a key, or anybody on this machine where no keys are needed."""
 
     key_id: int | None
     scope: str
@@ -59,10 +59,10 @@ def token_of(request: Request) -> str | None:
 
 
 def identify(keys: Keys, token: str | None, *, required: bool) -> Principal:
-    """Raises for an unknown key, and for none where one is needed.
+    """Raises if the key is unknown, or missing where one is needed.
 
-    Where no key was ever made and none is needed, whatever a client sends is ignored: many clients cannot
-    be told to send nothing.
+    Where none is needed and none is in use, whatever a client sends is ignored: many clients always send
+    something.
     """
     if not required and (not token or not keys.any_in_use):
         return LOCAL
@@ -75,7 +75,7 @@ def identify(keys: Keys, token: str | None, *, required: bool) -> Principal:
 
 
 def identified(request: Request) -> Principal | ApiError:
-    """Who asks, by headers and query, or why that is nobody; found out once a request."""
+    """Who is asking, by headers and query, or why they are refused; looked up once a request."""
     state = request.scope["state"]
     if "principal" not in state:
         engine = request.app.state.engine

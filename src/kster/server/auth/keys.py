@@ -27,17 +27,17 @@ class Key:
 
 
 class Keys:
-    """The keys of one data directory. Changes count at once, also those of another process."""
+    """The keys of one data directory. Changes take effect at once, including those of another process."""
 
     def __init__(self, database: ServerDatabase) -> None:
         self._database = database
 
     def add(self, name: str, scope: str) -> tuple[Key, str]:
-        """A new key and its token, which cannot be had again."""
+        """A new key and its token, which is never shown again."""
         if scope not in SCOPES:
             raise KsterError(f"scope {scope!r} is unknown; accepted: {', '.join(SCOPES)}; no key was made")
         if not name.strip():
-            raise KsterError("a key needs a name, to be told from others; no key was made")
+            raise KsterError("a key needs a name that tells it from others; no key was made")
         if any(key.name == name and key.revoked is None for key in self.list()):
             raise KsterError(f"there is a key {name!r} already; revoke it first or choose another name")
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)

@@ -1,6 +1,6 @@
 """What people see: the page at `/`, the API's documentation at `/docs`, and their files at `/page`.
 
-Everything comes from this server, and the policy tells browsers to refuse whatever would not.
+Everything comes from this server, and the policy tells browsers to refuse anything else.
 """
 
 from __future__ import annotations

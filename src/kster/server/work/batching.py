@@ -1,10 +1,10 @@
 """Requests of many clients joined into batches: one thread for a model, so that the event loop never waits.
 
 While a batch is translated the next one gathers by itself; a request that finds the thread idle waits a
-few milliseconds for company. Whose turn it is goes by arrival, but the further into its request a text is,
-the later it counts as having come: a long request lets short ones pass, yet not for ever. The text whose
-turn it is decides which kind of work comes next, and is joined by others of its request and by those that
-have come by now; of these by texts of like length, so that little is padded.
+few milliseconds for company. Texts take turns in the order of arrival, but the further into its request a
+text is, the later it counts as arrived: a long request lets short ones pass, but not for ever. The text whose
+turn it is decides which kind of work comes next. It is joined by others of its request and by those that have
+arrived by now, those of similar length first, so that little is padded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Work = TypeVar("Work", bound=Hashable)  # what texts must have in common to be t
 Result = TypeVar("Result")
 
 SENTENCE = 64  # characters: longer ones fill a batch sooner, so that none takes much longer than others
-CHARACTERS_A_SECOND = 100.0  # at which a long request counts as coming in: slower than it is translated
+CHARACTERS_A_SECOND = 100.0  # at which a long request counts as arriving: slower than it is translated
 
 
 @dataclass(slots=True)

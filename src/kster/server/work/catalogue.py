@@ -86,9 +86,9 @@ class Catalogue(OwnedThings[ServerMemory]):
     def chosen(
         self, principal: Principal, served: ServedModel, ids: Iterable[int] | None
     ) -> list[tuple[ServerMemory, Memory]]:
-        """Those named that have examples for this model; None: those that serve automatically.
+        """Of the memories named, those with examples for this model; for None, the automatic ones.
 
-        Raises KsterError for a named one that is damaged: it is not silently left out.
+        Raises KsterError if a memory that was named is damaged: it is not silently left out.
         """
         if ids is None:
             return self.automatic(principal, served)
@@ -110,7 +110,7 @@ class Catalogue(OwnedThings[ServerMemory]):
         return self.forget_paths(found[0]) if found else None
 
     def default(self, principal: Principal, served: ServedModel) -> ServerMemory:
-        """Where an example goes for which no memory was named; made when there is none yet."""
+        """The memory for an example that came without naming one; made if there is none yet."""
         own = [memory for memory in self._automatic(principal) if self.may_change(principal, memory)]
         if with_pair := self._usable((memory, served) for memory in own):
             return with_pair[0][0]
@@ -132,7 +132,7 @@ class Catalogue(OwnedThings[ServerMemory]):
         return shared
 
     def _entered(self, directory: Path, created: str) -> ServerMemory:
-        """The line of a memory that was named on the command line, made where there is none yet."""
+        """The catalogue's line for a memory that was named on the command line; made if it is missing."""
         self._database.change(
             "INSERT OR IGNORE INTO memories (name, created, directory) VALUES (?, ?, ?)",
             (directory.name, created, str(directory)),
@@ -207,9 +207,9 @@ class Catalogue(OwnedThings[ServerMemory]):
     # Language pairs ----------------------------------------------------------------------------------
 
     def part(self, memory: ServerMemory, served: ServedModel, *, create: bool = False) -> Memory | None:
-        """The examples of one language pair; None when there are none yet and none shall be made.
+        """The examples of one language pair; None if there are none yet, unless they are to be created.
 
-        Raises KsterError for a damaged one.
+        Raises KsterError if they are damaged.
         """
         key = (memory.id, served.model.fingerprint)
         with self._lock:
@@ -239,7 +239,7 @@ class Catalogue(OwnedThings[ServerMemory]):
     def parts(
         self, memories: Sequence[ServerMemory], served: ServedModel
     ) -> list[tuple[ServerMemory, Memory]]:
-        """Those of these memories that have examples for this model. Raises KsterError for a damaged one."""
+        """Those of these memories with examples for this model. Raises KsterError if one is damaged."""
         found = ((memory, self.part(memory, served)) for memory in memories)
         return [(memory, part) for memory, part in found if part is not None]
 
@@ -263,7 +263,7 @@ class Catalogue(OwnedThings[ServerMemory]):
         return found
 
     def sizes(self) -> list[tuple[int, str, MemorySize]]:
-        """Of each memory in use and language pair: id, pair and size."""
+        """Id, language pair and size of each memory in use."""
         names = {served.model.fingerprint: served.pair for served in self._models}
         with self._lock:
             in_use = list(self._open.items())

@@ -1,7 +1,7 @@
 """Who computes next: translations and jobs take turns, in the order they asked.
 
-Both use all of the processor. At the same time each would slow the other down by far more than its share;
-in turns a job costs translations the little that one piece of it takes, and has the machine to itself when
+Both use all cores. At the same time each would slow the other down by far more than its share. In turns, a
+translation waits no longer than one small piece of a job takes, and a job has the machine to itself when
 nobody translates.
 """
 
@@ -11,7 +11,7 @@ import threading
 
 
 class ComputeQueue:
-    """A lock for those who asked first. `threading.Lock` mostly goes to who has just let go of it."""
+    """A lock that goes to whoever asked first; `threading.Lock` mostly goes to whoever just had it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -39,7 +39,7 @@ class Engine:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        self.idle = True  # whether nothing is being computed any more, once it is closed
+        self.idle = True  # after `close`: whether nothing is being computed any more
         self._key_worker: KeyWorker | None = None
         self.metrics = Metrics()
         self.database = self._open_database()
@@ -60,7 +60,7 @@ class Engine:
         self.jobs = self._start_jobs()
         self._sweep_uploads()
 
-    # What a server of its own has, and one among others (`kster.cluster`) has elsewhere.
+    # A single server keeps these itself; the servers of a cluster (`kster.cluster`) share theirs.
 
     def _open_database(self) -> ServerDatabase:
         return ServerDatabase(self.settings.data)
@@ -91,7 +91,7 @@ class Engine:
         self.idle = self.jobs.stop()
         if self._key_worker is not None:
             self.idle &= self._key_worker.stop()
-        if self.idle:  # else somebody still uses them
+        if self.idle:  # else a job still uses them
             self.catalogue.close()
             self.terms.close()
             self.database.close()
@@ -103,7 +103,7 @@ class Engine:
         rank, best = max(ranked, key=lambda item: item[0])
         if not rank:
             pairs = ", ".join(f"{m.source} → {m.target}" for m in self.models)
-            raise KsterError(f"{source} → {target} is not supported; there is {pairs}")
+            raise KsterError(f"{source} → {target} is not supported; available: {pairs}")
         return best
 
     def model_by_pair(self, pair: str) -> ServedModel:
@@ -111,7 +111,7 @@ class Engine:
         for model in self.models:
             if model.pair == pair:
                 return model
-        raise KsterError(f"no model for {pair}; there is {', '.join(m.pair for m in self.models)}")
+        raise KsterError(f"no model for {pair}; available: {', '.join(m.pair for m in self.models)}")
 
     # Translating -------------------------------------------------------------------------------------
 
@@ -132,8 +132,8 @@ class Engine:
     ) -> list[Translation]:
         """Translate texts, together with whatever other clients ask for in these milliseconds.
 
-        split_sentences: None for the server's setting. terms: to be kept.
-        patience: how many times `timeout_seconds` it may take. key: the name of the client's, for metrics.
+        split_sentences: None for the server's setting. terms: must be kept. patience: how many times
+        `timeout_seconds` it may take. key: the name of the client's key, for metrics.
         """
         method = method or ("kster" if memories else "base")
         used = tuple(memories) if method != "base" else ()
@@ -195,7 +195,7 @@ class Engine:
     ) -> list[Segment]:
         """Add examples; the next translation knows them. replace_unit: each replaces those with its id.
 
-        Not for the event loop, as it waits for the disk and perhaps for other writers.
+        Not for the event loop: it waits for the disk and perhaps for other writers.
         """
         for pair in pairs:
             self.require_size([pair.source, pair.target])
@@ -222,7 +222,7 @@ class Engine:
 
 
 def _load_models(settings: ServerSettings, compute: ComputeQueue, metrics: Metrics) -> list[ServedModel]:
-    """Those named, and those of memories whose model was not named."""
+    """The models named, and those of memories whose model was not."""
     models = [ServedModel(wanted, settings, compute, metrics) for wanted in settings.models]
     for directory in settings.memories:
         with Memory.open(directory) as opened:

@@ -26,7 +26,7 @@ COUNTED_AT_ONCE = 500
 
 
 class JobRunners:
-    """Does a server's jobs. model_by_pair: the served model of "en-de"."""
+    """Does a server's jobs. model_by_pair: finds the served model of a pair such as "en-de"."""
 
     def __init__(
         self,
@@ -41,10 +41,7 @@ class JobRunners:
         self._uploads, self._model_by_pair, self._when_imported = uploads, model_by_pair, when_imported
 
     def run_import(self, job: Job) -> dict[str, Any]:
-        """Read the uploaded file twice: to know how long it is and that it is whole, and to take it over.
-
-        Keys are made later.
-        """
+        """Read the uploaded file twice: to check and count it, then to import it. Keys are made later."""
         file = self._uploads / job.id / job.request["file"]
         try:
             with self._for_its_memory(job):
@@ -76,6 +73,8 @@ class JobRunners:
             for number, item in enumerate(
                 read_pairs(file, served.source, served.target, format=job.request["format"], drafts=True), 1
             ):
+                if number > MAX_UNITS:
+                    raise KsterError(f"{name}: more than {MAX_UNITS:,} units; split it")
                 if isinstance(item, Pair):
                     yield item
                     continue
@@ -84,8 +83,6 @@ class JobRunners:
                     kept.append(Rejection(name, item.line, item.unit, item.reason))
                 if rejected == number and rejected >= HOPELESS:
                     raise KsterError(f"{name}: {HOPELESS:,} units and none is usable ({item.reason})")
-                if number > MAX_UNITS:
-                    raise KsterError(f"{name}: more than {MAX_UNITS:,} units; divide it")
                 if rejected % COUNTED_AT_ONCE == 0:
                     self._report(job, job.phase or "reading", job.done)
 
@@ -94,8 +91,6 @@ class JobRunners:
         for total, _ in enumerate(pairs(), 1):
             if total % COUNTED_AT_ONCE == 0:
                 self._report(job, "reading", 0, total)
-            if total > MAX_UNITS:
-                raise KsterError(f"{name}: more than {MAX_UNITS:,} units; divide it")
         self._report(job, "learning", 0, total)
         report = target.import_pairs(
             pairs(),
@@ -141,7 +136,7 @@ class JobRunners:
 
     @contextmanager
     def _for_its_memory(self, job: Job) -> Iterator[None]:
-        """A memory may be deleted while a job is at it; however the job then fails, this is the reason."""
+        """If its memory is deleted while a job runs, report that, however the job then fails."""
         try:
             yield
             self._require_memory(job)
@@ -155,7 +150,7 @@ class JobRunners:
             raise error
 
     def _report(self, job: Job, phase: str, done: int, total: int | None = None) -> None:
-        """Raises when there is nothing to go on for."""
+        """Raises if the job has to end: its memory is gone, it was cancelled, or the server stops."""
         self._require_memory(job)
         self._jobs.report(job, phase, done, total)
 
@@ -165,6 +160,6 @@ class JobRunners:
 
 
 def fit_json(report: FitReport) -> dict[str, Any]:
-    """What a job says of a fit."""
+    """The result of a fit, as its job reports it."""
     told = ("dev", "train_tokens", "train_segments", "metric", "seconds", "curve")
     return {name: value for name, value in report.to_json().items() if name in told}

@@ -1,9 +1,9 @@
 """Work that takes longer than a request: imports and fits, in the background, one of each kind at a time.
 
-A job that was accepted is done, also when the server is stopped in between: it is written down before it
-is acknowledged, and starts anew with the next server. Both kinds can: an import changes nothing until it
-is complete, and a fit replaces the earlier one when it is done. A job that twice took the server down with it
-is given up.
+A job that was accepted gets done even if the server is stopped: it is written down before it is acknowledged,
+and starts again with the next server. Both kinds can start again: an import changes nothing until it is
+complete, and a fit replaces the earlier one when it is done. A job is given up when the server has died twice
+while doing it.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Jobs:
             self._jobs[job.id] = job
             if row["attempts"] >= MAX_ATTEMPTS:
                 times = f"the server ended {row['attempts']} times while doing this"
-                self._write_end(job, "failed", f"{times}; it is not tried again")
+                self._write_end(job, "failed", f"{times}; it will not be tried again")
             else:
                 self._queues[job.kind].put(job)
         for kind in runners:
@@ -154,7 +154,7 @@ class Jobs:
         return _job(row) if row is not None else None
 
     def wait(self, job: Job, seconds: float) -> None:
-        """Until it has ended, or so long."""
+        """Wait until it has ended, at most this long."""
         until = time.monotonic() + seconds
         while job.state not in FINISHED and time.monotonic() < until:
             time.sleep(0.02)
@@ -174,10 +174,10 @@ class Jobs:
             self._write_end(job, "cancelled", None)
 
     def stop(self, seconds: float = STOP_SECONDS) -> bool:
-        """Running jobs stop at their next report of progress and start anew with the next server.
+        """Running jobs stop at their next report of progress and start again with the next server.
 
-        Returns whether all have. One that computes for longer is left behind, to end with the process; it has
-        not failed, either.
+        Returns whether all have stopped. A job that computes for longer ends with the process; that does not
+        count as a failed attempt.
         """
         self.stopping.set()
         for waiting in self._queues.values():
@@ -210,14 +210,14 @@ class Jobs:
                 self._insist(job, partial(self._write_end, job, *outcome))
 
     def _insist(self, job: Job, action: Callable[[], T]) -> T | None:
-        """Do it, as often as it takes until the disk has room for it; None when the server stops first."""
+        """Try again until the disk has room for it; None when the server stops first."""
         seconds, most = ROOM_SECONDS
         while True:
             try:
                 return action()
             except Exception as error:
                 if not is_disk_full(error):
-                    log.error("a job could not be written down", exc_info=error, extra={"job": job.id})
+                    log.error("a job could not be recorded", exc_info=error, extra={"job": job.id})
                     return None
             log.error("a job waits until there is room on the disk", extra={"job": job.id})
             job.state, job.phase = "waiting", "no room"

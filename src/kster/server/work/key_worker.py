@@ -1,7 +1,7 @@
-"""Makes the keys of imported examples while the server has nothing better to do.
+"""Makes the keys of imported examples in the background.
 
-An import is done when its text is in the memory, and the next translation uses it: what that needs at once is
-made then. This thread makes the rest, piece by piece, and takes turns with translations.
+An import is done when its text is in the memory. Translations use it from then on, and make the keys they
+need at once. This thread makes the rest, piece by piece, in turns with translations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger("kster.server")
 
 
 class KeyWorker:
-    """One thread a server."""
+    """The one thread of a server that does so."""
 
     def __init__(self, catalogue: Catalogue, compute: ComputeQueue) -> None:
         self._catalogue, self._compute = catalogue, compute
@@ -33,11 +33,11 @@ class KeyWorker:
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Say that there is something to do."""
         self._news.set()
 
     def stop(self) -> bool:
-        """Whether it has ended; a piece that takes longer ends with the process."""
+        """Returns whether it has ended; a piece that takes longer ends with the process."""
         self._stopping.set()
         self._news.set()
         self._thread.join(STOP_SECONDS)
@@ -51,7 +51,7 @@ class KeyWorker:
                 self._news.wait(LOOK_EVERY)
 
     def _make_some(self, memory: Memory) -> bool:
-        """Whether this memory had some to make."""
+        """Returns whether this memory lacked keys, and some were made."""
         if self._stopping.is_set() or time.monotonic() < self._not_before.get(memory, 0.0):
             return False
         try:

@@ -59,7 +59,7 @@ class OwnedThings(ABC, Generic[Thing]):
         return [thing for thing in map(self._of_row, rows) if self._sees(principal, thing)]
 
     def get(self, principal: Principal, id: int, *, to_change: bool = False) -> Thing:
-        """One that this client may see, or change. One it may not see is not there at all."""
+        """One that this client may see, or change. One it may not see counts as missing."""
         possible = 0 < id < 1 << 63  # SQLite knows no larger ones
         row = self._database.one(f"SELECT * FROM {self.table} WHERE id = ?", (id,)) if possible else None
         thing = self._of_row(row) if row is not None else None
@@ -88,7 +88,7 @@ class OwnedThings(ABC, Generic[Thing]):
 
 
 def require_whole(text: str, name: str = "it") -> str:
-    """The text itself. Raises KsterError for half a character, which JSON can say and nothing can store."""
+    """The text itself. Raises KsterError for half a character, which JSON can express but files cannot."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise KsterError(f"{name} has half a character (a lone surrogate); send whole ones")
     return text

@@ -78,7 +78,7 @@ class ServedModel:
 
     @property
     def name(self) -> str:
-        """For people; says nothing about where it lies."""
+        """For people; does not reveal where it lies."""
         return Path(self.model.name).name or self.model.name
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class ServedModel:
 
 @contextmanager
 def _explained(work: Work) -> Iterator[None]:
-    """Whatever fails when a memory is deleted meanwhile, fails for that reason."""
+    """If a memory is deleted meanwhile, report that, whatever then fails."""
     try:
         yield
     except Exception as error:

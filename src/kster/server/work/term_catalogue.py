@@ -1,7 +1,7 @@
 """The term bases a server keeps: who may see them, and which serve a translation.
 
 Each is a file of its own (`kster.terms.TermBase`) in the data directory, of one pair of languages, and
-belongs to the key that made it. Like memories, those marked so serve requests of their owner that name none.
+belongs to the key that made it. Like memories, automatic ones serve requests of their owner that name none.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TermCatalogue(OwnedThings[ServerTermBase]):
             return self._open[line.id]
 
     def terms(self, line: ServerTermBase) -> list[Term]:
-        """All of them; read again only when something has changed."""
+        """All terms of a base, read again only when something has changed."""
         with self._lock:
             base = self.base(line)
             version = base.version()
@@ -99,7 +99,7 @@ class TermCatalogue(OwnedThings[ServerTermBase]):
     def chosen(
         self, principal: Principal, served: ServedModel, ids: Iterable[int] | None
     ) -> list[ServerTermBase]:
-        """Those named that are for this pair of languages; None: those that serve automatically."""
+        """Of the term bases named, those for this pair of languages; for None, the automatic ones."""
         if ids is None:
             seen = self.visible(principal)
             own = [line for line in seen if line.owner == principal.key_id and line.automatic]
@@ -108,7 +108,7 @@ class TermCatalogue(OwnedThings[ServerTermBase]):
         return [line for line in own if line.pair == served.pair]
 
     def joined(self, given: Iterable[Term], bases: Iterable[ServerTermBase]) -> list[Term]:
-        """Those a request brings along, then those of its bases; the first of a source counts."""
+        """The terms given with a request, then those of its bases; of a repeated term the first counts."""
         found: dict[tuple[str, str | None], Term] = {}
         for one in [*given, *(one for line in bases for one in self.terms(line))]:
             found.setdefault((one.source, one.part_of_speech), one)

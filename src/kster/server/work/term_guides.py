@@ -1,6 +1,6 @@
 """Terms on a server: those of a request, and those of the glossaries it names.
 
-Requests with the same terms share what was made of them, and so their batches.
+Requests with the same terms share one guide, so that they can share batches.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class TermGuides:
         """None for no terms."""
         if len(terms) > MOST_TERMS:
             raise KsterError(f"{len(terms):,} terms; at most {MOST_TERMS:,} are accepted at once")
-        with self._lock:  # the same terms are the same guide, also when they come at the same time
+        with self._lock:  # so that equal terms get the same guide even when they come at the same time
             return self._guide(tuple(terms)) if terms else None
 
 
 def glossary_terms(glossaries: Iterable[Memory]) -> list[Term]:
     """The segments of memories that are used as glossaries; the newest target of a source is preferred.
 
-    What is too long for a term is left out: it is an example still.
+    What is too long for a term is left out: it is only an example.
     """
     targets: dict[str, list[str]] = {}
     for memory in glossaries:

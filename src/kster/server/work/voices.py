@@ -13,7 +13,7 @@ LOOKED_AT = 5_000  # segments of a memory; more would say the same
 
 
 class Voices:
-    """Counts of segments by their voice, made anew when a memory has changed."""
+    """Counts the segments of each voice, again when a memory has changed."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, Counter[Voice]]] = {}
@@ -31,7 +31,7 @@ class Voices:
         return known[1]
 
     def chosen(self, memories: Sequence[Memory], language: str, wanted: Voice) -> list[Memory] | None:
-        """Those that do not mostly speak the other way; None if none has a segment of this voice."""
+        """Those that are not mostly in the other voice; None if no memory has a segment in this one."""
         other: Voice = "less" if wanted == "more" else "more"
         counts = [self.count(memory, language) for memory in memories]
         if not any(own[wanted] for own in counts):

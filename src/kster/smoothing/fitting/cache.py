@@ -100,13 +100,13 @@ class FitCache:
 
 
 def _identity(entries: Entries) -> dict[str, int]:
-    """Tells one state of a memory from another, which entries with which tokens, and one form of cache."""
+    """Tells apart states of a memory, by its entries and their tokens, and versions of the cache."""
     sums = {name: zlib.crc32(getattr(entries, name).numpy().tobytes()) for name in ("ids", "values")}
     return sums | {"version": VERSION}
 
 
 def concatenate(caches: Sequence[FitCache]) -> FitCache:
-    """One cache of several whose neighbours have different ids; all have as many neighbours."""
+    """Several caches as one; all have equally many neighbours."""
     return FitCache(*(torch.cat([getattr(cache, f.name) for cache in caches]) for f in fields(FitCache)))
 
 

@@ -91,7 +91,7 @@ def fit_carried(
 
 
 def _text(settings: TrainSettings, domains: Iterable[DomainSettings]) -> Pairs:
-    """The lines of these domains, as the model translates them; no test of another text among them."""
+    """The lines of these domains, as the model translates them, without held-out tests of other text."""
     pairs: list[tuple[str, str]] = []
     for domain in domains:
         files = (domain.source, domain.target)

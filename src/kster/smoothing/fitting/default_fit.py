@@ -209,7 +209,7 @@ class _Queries:
         self.training = training
 
     def look_up(self, lookup: Lookup, neighbours: int, taken: int) -> tuple[FitCache, FitCache]:
-        """Tokens to train on and to judge by; their neighbours' ids are counted on from `taken`."""
+        """Tokens to train on and to judge by; their neighbours' ids are shifted by `taken`."""
         cache = cache_forced(lookup, self.forced, self.pairs, neighbours)
         cache = replace(cache, ids=torch.where(cache.ids >= 0, cache.ids + taken, -1).int())
         tokens = sum(len(sentence.tokens) for sentence in self.forced[: self.training])

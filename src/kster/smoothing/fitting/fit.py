@@ -73,7 +73,7 @@ def fit(
 ) -> FitReport:
     """Fit the smoother of a memory and save it in `<memory>/smoother`, where it is used from then on.
 
-    dev: (source, target) pairs to stop by; without them a share of the memory's own segments is held out.
+    dev: (source, target) pairs that decide when to stop; without them some of the memory's own segments do.
     general: (source, target) pairs of general-domain text, from which the smoother learns when not to
     believe the memory; a tenth of them is held out and counts as much as `dev` in stopping. None: the text
     that ships for the model's languages, if any. Not used when `general_share` is 0.
@@ -190,7 +190,7 @@ def _train(
     on_point: Callable[[CurvePoint], None] | None,
     clock: _Clock,
 ) -> tuple[Smoother, list[CurvePoint], bool]:
-    """The fitted smoother, its learning curve, and whether it is the model's own all the same."""
+    """The fitted smoother, its learning curve, and whether it is still the model's own."""
 
     def look(what: str, total: int, point: CurvePoint, before: int = 0) -> None:
         if progress is not None:
@@ -267,7 +267,7 @@ def _report(
 
 
 def keep_what_is_carried(model: BaseModel, run: Optimisation) -> bool:
-    """Undo the fit of a small memory that is no sure gain, since chance decides what seems to help it.
+    """Undo the fit of a small memory that is not clearly better: with little text, chance decides what is.
 
     Returns whether it was undone.
     """
@@ -279,7 +279,7 @@ def keep_what_is_carried(model: BaseModel, run: Optimisation) -> bool:
         return False
     run.smoother.load_state_dict(carried.state_dict())
     tokens = len(before[0].losses)
-    log.warning("no sure gain on %d development tokens: the model's own smoother stays in use", tokens)
+    log.warning("no clear gain on %d development tokens: the model's own smoother stays in use", tokens)
     return True
 
 

@@ -58,7 +58,7 @@ class Cacher:
         return cache
 
     def _keep(self, cache: FitCache, place: Path) -> None:
-        """Other fits of this memory may be doing the same at this moment: the place is filled at once."""
+        """Other fits of this memory may be doing the same at this moment: one rename fills the place."""
         part = place.with_name(f".{place.name}.{os.getpid()}")
         cache.save(part, self.lookup.entries)
         with suppress(OSError):

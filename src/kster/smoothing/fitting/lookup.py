@@ -53,7 +53,7 @@ class Lookup:
         self.target_groups = entries.target_groups.to(model.device)  # (N,)
         self._sources = memory.sources(entries.snapshot)
         self._lines = torch.from_numpy(entries.snapshot.spans.segment_ids)  # (s,) ascending
-        # An index of all entries, which translations on a CPU do without, shall not outlive the fit there.
+        # An index of all entries, which translations on a CPU do without, must not outlive the fit there.
         self._all: BlockIndex | Memory | None = memory
         if model.device.type == "cpu":
             self._all = BlockIndex(entries.snapshot, model.device) if len(entries) <= EXACT_LIMIT else None
@@ -87,7 +87,7 @@ class Lookup:
         return torch.cat([own[place] for own, place in parts]).half()
 
     def words(self, sources: Sequence[str], focus: Sequence[Tensor], segment_ids: Tensor) -> WordEvidence:
-        """How much attention goes to words that the sources of these segments lack, or alone have.
+        """How much attention goes to words that the sources of these segments lack, or have and few others.
 
         sources: of the sentences; focus: (tokens, WORDS) of each; segment_ids: (n, K).
         """
@@ -141,7 +141,7 @@ def cache_forced(
 
 
 def count_tokens(model: BaseModel, pairs: Sequence[tuple[str, str]]) -> int:
-    """Those that a fit looks up: of the targets."""
+    """How many tokens a fit looks up: those of the targets."""
     return sum(map(len, model.tokenise_target([marked_pair(*pair)[1] for pair in pairs])))
 
 
@@ -184,7 +184,7 @@ def _build(
     neighbours: int,
     progress: Counted | None,
 ) -> FitCache:
-    """As a translation asks for it: with marks for codes, as keys are made with."""
+    """Codes are replaced by marks, as they are for translations and for keys."""
     at_once = PAIRS_AT_ONCE.get(lookup.model.device.type, PAIRS_AT_ONCE["cpu"])
     marked = [marked_pair(*pair) for pair in pairs]
     windows = range(0, len(pairs), at_once)

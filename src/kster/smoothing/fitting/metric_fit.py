@@ -1,4 +1,4 @@
-"""Learning a measure of distance, when all else of a smoother has been fitted."""
+"""Learning a measure of distance, once everything else of a smoother has been fitted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SURE = 3.0  # standard errors: the tokens that judge it have also stopped it, an
 
 
 def steps_of(settings: FitSettings) -> int:
-    """How many there are at most."""
+    """How many steps learning a metric takes at most."""
     return PASSES * settings.steps
 
 
@@ -37,7 +37,7 @@ def learn_metric(
 ) -> tuple[Smoother, list[CurvePoint]]:
     """The fitted smoother, trained on with a learned distance; or as it was, if that is better.
 
-    before: how many steps it has had. Also returns how it went on, unless nothing came of it.
+    before: how many steps it has had. Also returns how its curve went on; nothing if the metric is not used.
     """
     settings, device = fitted.settings, fitted.device
     dimension = fitted.sources[0].cache.queries.shape[1]

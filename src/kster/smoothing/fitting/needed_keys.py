@@ -21,10 +21,10 @@ def make_needed_keys(
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """See that a fit has about this many tokens of the memory to learn from, and what they find there.
+    """Make the keys that a fit needs: of about this many tokens to learn from, and of what these find.
 
-    Of a memory that lacks the keys of many segments, these are a random sample of them, and the segments that
-    resemble most what is in the sample, or these other texts.
+    If the keys of many segments are missing, they are made for a random sample of these, and for the segments
+    that are most like the sample, or like the other texts given here.
     """
     memory.use_model(model)
     missing = memory.ids_without_keys()

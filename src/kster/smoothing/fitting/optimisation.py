@@ -107,7 +107,8 @@ def evaluate(smoother: Smoother, source: Source, device: torch.device) -> Evalua
 
 
 def surely_better(these: Sequence[Evaluation], those: Sequence[Evaluation], errors: float) -> bool:
-    """By more than so many standard errors, on the same tokens, every source counting the same."""
+    """Whether the gain is more than so many standard errors, on the same tokens, all sources counting
+    alike."""
     gains = [b.losses.double() - a.losses.double() for a, b in zip(these, those, strict=True)]
     mean = sum(float(gain.mean()) for gain in gains)
     error = math.sqrt(sum(float(gain.var()) / len(gain) for gain in gains))

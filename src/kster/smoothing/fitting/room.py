@@ -1,4 +1,4 @@
-"""How much memory a fit needs: looked at before it begins, since a process that has too little is killed."""
+"""How much memory a fit needs: checked before it begins, since a process that has too little is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tokens_at_once(most: int, neighbours: int, dimension: int) -> int:
 
 
 def require_room(tokens: int, neighbours: int, dimension: int) -> None:
-    """Raises KsterError if so many tokens with so many neighbours find no room. Says which settings help."""
+    """Raises KsterError if so many tokens with so many neighbours do not fit, naming settings that help."""
     cache = tokens * (neighbours * NEIGHBOUR_BYTES + 2 * dimension + 40)
     looked_up = min(LOOKED_UP_BYTES, 4 * tokens * neighbours * dimension)
     needed, available = 2 * cache + looked_up, available_bytes()  # twice, while parts are joined
@@ -34,7 +34,7 @@ def require_room(tokens: int, neighbours: int, dimension: int) -> None:
 
 
 def available_bytes() -> int:
-    """What this process may still have, by the kernel and by the limits of a container."""
+    """What this process can still get, by the kernel and by the limits of a container."""
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = 1024 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1])

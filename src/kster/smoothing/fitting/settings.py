@@ -35,9 +35,9 @@ class FitSettings:
     max_tokens: at most this many tokens of the memory are trained on (all may be retrieved). None: 60,000
         on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
     general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
-        More of a batch that the memory itself cannot fill.
+        It is more where the memory is too small to fill its own share.
     dev_share: the share taken from the development pairs, when there are several. They are what the memory
-        will be asked for: in-domain text that is not in it. A quarter of them is kept to stop by.
+        will be asked for: in-domain text that is not in it. A quarter of them decides when to stop.
     metric: how many rows the W of a learned distance has (`metric.py`), at most as many as a key is long. It
         is learned after all else and kept if it makes the development tokens more likely; 0 for none.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
