@@ -15,7 +15,7 @@ from kster import BaseModel, FitSettings, KsterError, Memory, Pair, Smoother, Tr
 from tiny import ENGLISH, GERMAN
 
 SCRIPT = """
-from kster import FitSettings, Match, Memory, Segment, Translation, Translator
+from kster import FitSettings, Match, Memory, MemoryGroup, SearchableMemory, Segment, Translation, Translator
 
 with Memory.open_or_create("my.memory", "models/en-de") as memory, Translator(memory=memory) as translator:
     segment: Segment = memory.add("Empty the knock box.", "Den Abschlagbehälter leeren.")
@@ -24,6 +24,11 @@ with Memory.open_or_create("my.memory", "models/en-de") as memory, Translator(me
     matches: list[Match] = memory.matches("Empty the box.")
     loss: float = memory.fit(FitSettings(steps=100)).dev.kster
     best: int = memory.tune().best.k
+    places: list[SearchableMemory] = [memory, MemoryGroup([memory])]
+    for place in places:
+        again: list[Translation] = translator.translate(["Open the lid."], memory=place)
+        found: list[Segment] = [match.segment for match in place.matches("Open the lid.")]
+        names: list[str] = [member.directory.name for member in place.memories]
     reveal_type(translator.translate("x"))
 """
 

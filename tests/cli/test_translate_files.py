@@ -100,7 +100,7 @@ def test_the_input_is_no_output_also_by_another_name(
     os.link(source, tmp_path / "hard.txt")
     for name in ("link.txt", "hard.txt"):
         same = kster("translate", "--memory", filled_memory, "-i", source, "-o", tmp_path / name)
-        assert same.is_mistake("is the input, too")
+        assert same.is_mistake("is also the input")
     assert source.read_bytes() == GOOD
 
 
@@ -135,8 +135,8 @@ def test_a_document_is_translated_whole_and_keeps_its_markup(
         (["no.docx", "-o", "b.docx"], "no.docx: no such file"),
         (["a.exe", "-o", "b.exe"], "a.exe: not a known kind of document (.txt .html"),
         (["a.html"], "a.html: name the file to write, such as --output a.translated.html"),
-        (["a.html", "-o", "a.html"], "a.html: is the input, too; nothing was written"),
-        (["a.html", "-o", "b.docx"], "b.docx: a translated .html file is one again; nothing was translated"),
+        (["a.html", "-o", "a.html"], "a.html: is also the input; nothing was written"),
+        (["a.html", "-o", "b.docx"], "b.docx: must end in .html, as the input does; nothing was translated"),
         (["a.html", "-o", "b.html", "--json"], "a.html: a document is written once"),
         (["a.po", "-o", "b.po"], "a.po: line 1 is neither a comment nor a quoted PO string"),
         (["-i", "a.tmx.gz"], "a.tmx.gz: is a document; unpack it first"),

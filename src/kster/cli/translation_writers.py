@@ -131,7 +131,7 @@ def _page(translator: Translator, method: Method | None) -> Page:
         return [model.token_text(token) for token in tokens]
 
     model, memory = translator.model, translator.memory
-    directories = [] if memory is None else [m.directory for m in getattr(memory, "memories", [memory])]
+    directories = [] if memory is None else [member.directory for member in memory.memories]
     used = method or ("base" if memory is None else "kster")
     return Page(
         facts={

@@ -44,7 +44,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Documents are read and written within so many seconds meanwhile, or refused."""
+    """In this block, a document that takes longer than this to read or write is refused."""
     before = _deadline.set(time.monotonic() + seconds)
     try:
         yield
@@ -112,16 +112,18 @@ class Places(Generic[AnyStr]):
         *,
         fills: bool = False,
     ) -> None:
-        """Note units that stand between start and end; `write` makes of their translations what comes there.
+        """Note units that stand between start and end; `write` turns their translations into what comes
+        there.
 
-        fills: to be written even if the translations say the same as the source, as in an empty target.
+        fills: whether to write even if the translations equal the source, as for an empty target.
         """
         require_time()
         self.units += [Unit(tuple(text), where) for text in texts]
         self._places.append(_Place(start, end, len(texts), write, fills))
 
     def change(self, start: int, end: int, new: str, *, before_others: bool = False) -> None:
-        """Put something else there, whatever the translations are. before_others: of what comes there."""
+        """Put something else there, whatever the translations are. before_others: before what else comes
+        there."""
         place = _Place(start, end, 0, lambda _: new, True)
         self._places.insert(0 if before_others else len(self._places), place)
 
@@ -210,7 +212,7 @@ def coded(pieces: Sequence[str | Half]) -> list[list[Token]]:
 
 
 def portions(pieces: Sequence[T], code: type) -> Iterator[Sequence[T]]:
-    """Parts that have no more codes, which are of this type, than a unit may have."""
+    """Parts with no more codes than a unit may have; code: the type of these."""
     start = codes = 0
     for i, piece in enumerate(pieces):
         codes += isinstance(piece, code)
@@ -243,12 +245,12 @@ def _paired(pieces: Sequence[str | Half]) -> list[Token]:
 
 
 def _joined(text: Text) -> list[Token]:
-    """With what was recognised in strings as strings again, and no two of them side by side."""
+    """With codes that were recognised in strings as strings again, and strings side by side as one."""
     return merged([str(token) if isinstance(token, str) or str(token) else token for token in text])
 
 
 def merged(tokens: Sequence[Token]) -> list[Token]:
-    """With strings that stand side by side as one, and none that is empty."""
+    """With strings side by side joined into one, and without empty ones."""
     done: list[Token] = []
     for is_text, group in groupby(tokens, lambda token: isinstance(token, str)):
         some = list(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kster.errors import FormatError
 from kster.formats.encoding import BYTE_ORDER_MARKS, detect_encoding
 
-HEAD = 65_536  # bytes, by which an encoding is told
+HEAD = 65_536  # bytes, by which an encoding is detected
 
 
 class EncodedText:

@@ -1,6 +1,6 @@
 """HTML: text is translated, markup stays as it was, byte for byte.
 
-The page is read tag by tag rather than into a tree, since a tree is written in another way than it was read.
+The page is read tag by tag rather than into a tree, since a tree would not be written as it was read.
 A text goes from one tag that ends a paragraph to the next; tags that may stand in a sentence are codes in it.
 Template syntax (`{{ }}`, `{% %}`, `<?php ?>`, `<% %>`) is markup, too.
 """
@@ -65,8 +65,8 @@ class Tag:
 class HtmlText:
     """The texts of a page, or of a piece of one, that are to be translated.
 
-    Not those in elements whose content is no prose, and not where the page says so (`translate="no"`), nor
-    in elements whose names are in `ignored`, which stand in a sentence as they are.
+    Left out are elements whose content is not prose, what the page marks so (`translate="no"`), and elements
+    whose names are in `ignored`, which stay in their sentence as they are.
     """
 
     def __init__(

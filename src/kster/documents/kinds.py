@@ -52,10 +52,10 @@ _XML_KINDS: dict[bytes, Callable[[bytes, str, str], Document]] = {
 
 
 def open_document(name: str, data: bytes, source: str, target: str) -> Document:
-    """A file's units and what makes a file of their translations.
+    """A file's units, and how to make a file of their translations.
 
     name: its suffix says what kind of file it is. source: `auto` where it is not known.
-    Raises KsterError for a kind that is not known, for a broken file, and for one that is too much.
+    Raises KsterError for an unknown kind, a broken file, and one that is too large.
     """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix not in _OPENERS:

@@ -14,7 +14,7 @@ from kster.errors import FormatError
 
 MOST_UNPACKED = 400_000_000  # bytes of all files in a .docx, of which pictures are most
 MOST_FILES = 10_000
-LONGEST_QUOTED = 40  # characters, by which a paragraph is told: it has no number
+LONGEST_QUOTED = 40  # characters that a paragraph is named by, as it has no number
 _CONTENT_TYPES = "[Content_Types].xml"
 _BODIES = ("document.main+xml", "document.macroEnabled.main+xml", "template.main+xml")
 _KINDS = (*_BODIES, "header+xml", "footer+xml", "footnotes+xml", "endnotes+xml")

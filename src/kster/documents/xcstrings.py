@@ -1,6 +1,6 @@
 """Apple's string catalogues (`.xcstrings`): strings that lack the target language get it, to be reviewed.
 
-They are JSON as Xcode writes it, which is written so again.
+They are JSON, and are written as Xcode writes it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _OPENING, _CLOSING = {"bpt", "bx", "sc"}, {"ept", "ex", "ec"}
 
 
 class _TwoLanguages(XmlText, ABC):
-    """Its children `_look` at units and `_fill` what is missing."""
+    """Its subclasses `_look` at units and `_fill` in what is missing."""
 
     root = ""
     looked_at: tuple[str, ...] = ()

@@ -25,7 +25,8 @@ class XmlFragment(HtmlText):
         by_neighbours: bool = True,
     ) -> None:
         """ignored, inline, paragraphs: names of elements that are left as they are, that stand in sentences,
-        and that end them. by_neighbours: whether others are told by what is beside them; else all are inline.
+        and that end them. by_neighbours: whether others are judged by what is beside them; else all are
+        inline.
         """
         self._named_inline = {name.lower() for name in inline}
         self._named_paragraphs = {name.lower() for name in paragraphs}
@@ -76,4 +77,4 @@ class XmlFragment(HtmlText):
         return html.unescape(piece)
 
     def _note_attributes(self, tag: Tag) -> None:
-        """They are for programs."""
+        """Attributes are for programs, and stay."""

@@ -1,7 +1,7 @@
 """XML as it is written: elements know their places in the file, so that a change leaves all else as it was.
 
-Places are bytes of the file's text in UTF-8. Names are as written; a prefix is no part of what `local` says,
-so that namespaces make no difference.
+Places are bytes of the file's text in UTF-8. Names are as written; `local` leaves out the prefix, so that
+namespaces make no difference.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 Readers stream: memory does not grow with the file. A unit that cannot be used is a `Rejection`, with its
 line, its id and a reason. A file that cannot be read to its end raises `KsterError` with the line and the
-reason, perhaps after some pairs were given: whoever keeps pairs must be ready to let them go again.
+reason, perhaps after some pairs were given: callers that keep pairs must be able to discard them again.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _DECLARABLE = re.compile(
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading; gzip and xz are recognised by their first bytes and decompressed.
 
-    What the operating system or the decompressor has to say comes out as `KsterError`.
+    Errors of the operating system and of decompression are raised as `KsterError`.
     """
     try:
         with path.open("rb") as raw:

@@ -44,7 +44,7 @@ class MemoryGroup:
                     f"{other.description.model}, fingerprint {other.fingerprint}); only memories of one "
                     "model can be searched together"
                 )
-        self.memories = list(memories)
+        self.memories: Sequence[Memory] = list(memories)
 
     @property
     def model(self) -> Any:

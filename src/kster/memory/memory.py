@@ -163,6 +163,11 @@ class Memory(ChangeableMemory):
         """
         restore(Path(file), Path(path))
 
+    @property
+    def memories(self) -> Sequence[Memory]:
+        """The memory itself, as a `MemoryGroup` has several."""
+        return [self]
+
     def __enter__(self) -> Memory:
         return self
 

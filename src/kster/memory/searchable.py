@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from kster.memory.memory import Memory
 from kster.memory.search.neighbours import Neighbours
 from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.segment import Provenance, Segment
@@ -15,6 +16,10 @@ from kster.memory.sources import Match, Similar
 
 class SearchableMemory(Protocol):
     """A `Memory` or a `MemoryGroup`: what translating, scoring and explaining ask for."""
+
+    @property
+    def memories(self) -> Sequence[Memory]:
+        """The memories that are searched: those of a group, or the memory itself."""
 
     @property
     def model(self) -> Any:

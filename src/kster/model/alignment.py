@@ -2,7 +2,7 @@
 
 A forced pass: the decoder is led along the finished translation, and where it looks in the source while it
 predicts a token says what that token translates. In the shipped models, which have two decoder layers, the
-last tells it best: by it 96 % of the names and numbers that are the same in both languages find each other,
+last shows it best: by it 96 % of the names and numbers that are the same in both languages find each other,
 by the other layer 29 %. In deep decoders the last but one does, as has often been found.
 """
 

@@ -196,7 +196,7 @@ def _decoded(
     model: FrozenModel, sources: list[list[int]], targets: list[list[int]], watch: Watch | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Taps (n, d), final states (n, d) and tokens (n,) of all n target tokens, one sentence after the
-    other. Nobody who does not watch wants final states: they mean nothing then."""
+    other. Without `watch` final states are not computed, and what stands in their place means nothing."""
     network, device = model.network, model.device
     prefix = list(model.layout.prefix)
     mask = network.source_mask([len(row) for row in sources])

@@ -1,4 +1,4 @@
-"""A network with its tokenizer: what force-decoding, alignment and search read of a model."""
+"""A network with its tokenizer: what force-decoding, alignment and search need of a model."""
 
 from __future__ import annotations
 

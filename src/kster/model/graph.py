@@ -93,9 +93,9 @@ class RecordedStep:
         return step
 
     def _record(self, decode: Decode) -> _Recording | None:
-        """Nothing is computed meanwhile, on no stream: what multiplies matrices has a workspace for each
-        stream and thread, recordings keep theirs, and two of them running at once would spoil each other's.
-        What CUDA wants to have seen before, it saw when the step was run as it is."""
+        """Nothing else is computed meanwhile, on any stream: matrix products have a workspace for each stream
+        and thread, recordings keep theirs, and two of them running at once would spoil each other's. What
+        CUDA must have seen before a recording, it saw when the step ran unrecorded."""
         try:
             with _one_at_a_time:
                 return self._capture(decode, _recording_stream(self.tokens.device))

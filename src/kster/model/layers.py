@@ -34,9 +34,7 @@ Layer = Callable[[Tensor], Tensor]  # (…, in) → (…, out)
 
 ACTIVATIONS: dict[str, Layer] = {"relu": F.relu, "swish": F.silu, "silu": F.silu, "gelu": F.gelu}
 
-SMALLEST = (
-    256  # dimension of a network that "auto" computes in less than float32: smaller ones are mostly overhead
-)
+SMALLEST = 256  # dimension that "auto" computes in less than float32: smaller networks are mostly overhead
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,8 @@ class Norm:
 
 
 class Int8:
-    """In 8 bits, from float32 to float32; weights are scaled row by row, so that outliers cost no others.
+    """In 8 bits, from float32 to float32; weights are scaled row by row, so that an outlier costs its own
+    only.
 
     by_row=False scales all of them alike, which takes a quarter of the time to prepare.
     """
@@ -74,7 +73,7 @@ class Int8:
         largest = weight.abs().amax(1) if by_row else torch.stack(weight.aminmax()).abs().amax()
         scales = (largest / 127).clamp_min(torch.finfo(torch.float32).tiny)  # (out,) or ()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that these types will give way to others one day
+            warnings.simplefilter("ignore")  # that these types are to be replaced one day
             if by_row:
                 rounded = torch.quantize_per_channel(
                     weight, scales.double(), torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8

@@ -25,14 +25,14 @@ from kster.model.state import DecodingState, Shape, StateMaker
 
 
 class Candidates(NamedTuple):
-    """The tokens that may follow, c of each row, among them the most probable ones; none is named twice."""
+    """The tokens that may follow, c of each row, among them the most probable ones; none is there twice."""
 
     tokens: Tensor  # (rows, c) int64
     log_probs: Tensor  # (rows, c) float32; −∞ where there is no candidate
 
 
 class Predict(Protocol):
-    """What a search is told at every step."""
+    """Says at every step of a search which tokens may follow."""
 
     def __call__(
         self,
@@ -59,7 +59,7 @@ class Freezable(Protocol):
     """A predictor of which a step can be recorded."""
 
     def frozen(self, rows: int, device: torch.device) -> FrozenPredict | None:
-        """What predicts for as long as nothing changes; None where recording would not pay."""
+        """A predictor that is valid as long as nothing changes; None where recording would not pay."""
 
 
 class FrozenPredict(Protocol):
@@ -110,7 +110,7 @@ class StepDecoder:
     def _alike(self, sources: list[list[int]]) -> Iterator[tuple[int, list[list[int]]]]:
         """Neighbouring sources that are encoded together, and the number of the first.
 
-        On a CPU a few, so that they are filled up little and what is between layers stays in its caches.
+        On a CPU a few, so that little is padded and what passes between layers stays in its caches.
         """
         at_once = ENCODED_AT_ONCE if self.model.device.type == "cpu" else len(sources)
         for first in range(0, len(sources), at_once):

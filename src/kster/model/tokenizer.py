@@ -1,6 +1,6 @@
 """Text to tokens and back, by a checkpoint's own tokenizer.
 
-Marian's is done here with SentencePiece alone: the same ids as `transformers.MarianTokenizer`, but for
+Marian's is done here with SentencePiece alone: the same ids as `transformers.MarianTokenizer`, except for
 apostrophes and the like that a model does not know, about five times as fast, and without the seconds that
 importing `transformers` takes. The others are that library's.
 """
@@ -28,7 +28,8 @@ _OBJECTS = ("tokenizer_config.json", "tokenizer.json", "special_tokens_map.json"
 
 
 _PLAIN = {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "…": "..."}
-"""What was done to the text that OPUS-MT's models were trained on, which do not know the others."""
+"""Replacements made in the text that OPUS-MT's models were trained on, which do not know what was
+replaced."""
 
 
 class Tokenizer(Protocol):
@@ -103,7 +104,8 @@ class MarianTokens:
         return self._ids(texts, 0)
 
     def target_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Punctuation that the model does not know is made plain: a memory would teach it to leave it out."""
+        """Punctuation that the model does not know is made plain, or a memory would teach it to leave it
+        out."""
         return self._ids([text.translate(self._replaced) for text in texts] if self._replaced else texts, 1)
 
     def _knows(self, target: str) -> bool:

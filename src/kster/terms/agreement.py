@@ -20,7 +20,7 @@ MOST_BETWEEN = 2  # adjectives between the article and the noun
 
 @cache
 def _determiners() -> dict[str, Genders]:
-    """Every word that tells a gender, and which it may be."""
+    """Every word that shows a gender, and which genders it may show."""
     told = {word: frozenset(genders) for word, genders in _ARTICLES.items()}
     for stem, (ending, genders) in product(_LIKE_EIN, _ENDINGS.items()):
         told["eur" + ending if stem == "euer" else stem + ending] = frozenset(genders)
@@ -30,7 +30,7 @@ def _determiners() -> dict[str, Genders]:
 
 
 def genders_of(nouns: Iterable[str], text: str) -> Genders | None:
-    """The genders that a noun may have by what stands before it; None where nothing tells.
+    """The genders that a noun may have by what stands before it; None where nothing shows them.
 
     nouns: its forms.
     """

@@ -89,7 +89,7 @@ class TermBase:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if application != APPLICATION:
-                raise KsterError(f"{path}: not a term base; import such a file: `kster terms import`")
+                raise KsterError(f"{path}: not a term base; read files of terms with `kster terms import`")
             if version != FORMAT:
                 raise KsterError(f"{path}: a term base of format {version}; this KSTER reads {FORMAT}")
             return cls(path, connection)
@@ -115,7 +115,7 @@ class TermBase:
             ]
 
     def version(self) -> tuple[int, int]:
-        """Changes with every change, by whomever; costs microseconds."""
+        """Changes with every change, whoever makes it; costs microseconds."""
         (others,) = self._connection.execute("PRAGMA data_version").fetchone()
         return others, self._connection.total_changes
 
@@ -126,7 +126,7 @@ class TermBase:
     # Changing ----------------------------------------------------------------------------------------
 
     def add(self, new: Term) -> Term:
-        """Add a term, or put it in place of the one with the same source and part of speech."""
+        """Add a term, or replace the one with the same source and part of speech."""
         with self._change():
             self._put(new)
             (id,) = self._connection.execute(
@@ -150,9 +150,9 @@ class TermBase:
             return self._connection.execute("DELETE FROM terms WHERE source = ?", (source,)).rowcount
 
     def import_file(self, path: str | PathLike[str], *, format: str | None = None) -> TermImport:
-        """Add the terms of a TBX, TSV or CSV file; what it says takes the place of what was there.
+        """Add the terms of a TBX, TSV or CSV file; they replace those that were there.
 
-        A broken row or entry costs itself only; a file that cannot be read to its end changes nothing.
+        A broken row or entry is left out; a file that cannot be read to its end changes nothing.
         """
         found: list[Term] = []
         rejected: list[Rejection] = []

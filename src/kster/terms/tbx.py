@@ -1,8 +1,8 @@
 """TBX, the exchange format of term bases: TBX-Core and TBX-Basic, version 3 (`<tbx>`) and 2 (`<martif>`).
 
 An entry gives a term for each of its source words, every one with all target words of the entry; what is
-deprecated or superseded is left out. Written is TBX-Basic of version 2, which every tool reads. What TBX has
-no category for stands in private ones (`x-case`, `x-translate`, `x-inside-words`).
+deprecated or superseded is left out. Files are written as TBX-Basic version 2, which every tool reads. What
+TBX has no category for stands in private ones (`x-case`, `x-translate`, `x-inside-words`).
 """
 
 from __future__ import annotations

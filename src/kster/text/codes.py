@@ -1,4 +1,4 @@
-"""A text with codes in it: tags, placeholders, images: what is no language, but must stay in its place.
+"""A text with codes in it: tags, placeholders, images: what is not language, but must stay in its place.
 
 `Save <b>%s</b> now` is the text "Save ", an opening code, a standalone code, a closing code and the text
 " now". A document makes such a text of its own elements (`CodedText.of`), a string of what is recognised in
@@ -16,7 +16,7 @@ BREAK = "\u2028"  # … and for one that ends a line
 
 
 class Written:
-    """What a code of a string stands for where that is no plain string; `str` is how it is written."""
+    """What a code in a string stands for, if that is not a plain string; `str` gives how it is written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +55,8 @@ class CodedText:
     """A text and its codes, in the order they are read.
 
     plain: the text, with one character for each standalone code (OBJECT or BREAK) and none for the others.
-    codes: each with its place in `plain`: of standalone ones that of their character, of others that of the
-    character behind them.
+    codes: each with its place in `plain`: a standalone code is at its own character, others are before the
+    character at their place.
     """
 
     plain: str

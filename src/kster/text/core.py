@@ -1,7 +1,7 @@
 """The part of a coded text that a model has to see.
 
 Left out are codes and spaces around all of the text, and codes within words, as in H<sub>2</sub>O: the model
-sees H2O. The number of a footnote, as in word<sup>1</sup>, is no part of the word: it is one code with its
+sees H2O. The number of a footnote, as in word<sup>1</sup>, is not part of the word: it is one code with its
 tags.
 """
 
@@ -34,7 +34,7 @@ class Core:
 
     @property
     def with_codes_within(self) -> list[Token]:
-        """The tokens with the codes within words, for whoever can place them."""
+        """The tokens with the codes within words, for callers that can place them."""
         return self._source.tokens
 
     def complete(self, translation: Sequence[Token]) -> CodedText | None:

@@ -1,9 +1,10 @@
 """Which of some languages a text is in.
 
 Only the languages of the loaded models are candidates. Of 214 short strings of user interfaces, English or
-German (`tests/text/ui_strings.tsv`), py3langid's byte n-grams tell 94.4 %, and so does lingua, which has 20
-times the files; among 15 languages 71.5 % against lingua's 79.9 %, which takes 400 MB of memory. Our own
-lists of common words, which it replaced, told 74.3 % and 48.6 % (`benchmarks/language_identification.py`).
+German (`tests/text/ui_strings.tsv`), py3langid's byte n-grams identify 94.4 %, and so does lingua, whose
+files are 20 times as large; among 15 languages 71.5 % against lingua's 79.9 %, which takes 400 MB of memory.
+Our own lists of common words, which it replaced, identified 74.3 % and 48.6 %
+(`benchmarks/language_identification.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Detector:
             self._identifier.set_languages(set(self._labels.values()))
 
     def detect(self, text: str) -> list[tuple[str, float]]:
-        """Languages with confidences from 0 to 100, most likely first; all alike for a text without words."""
+        """Languages with confidences from 0 to 100, most likely first; all equal for a text without words."""
         text = unicodedata.normalize("NFC", text[:LOOKED_AT]).casefold()
         if not self._labels or not any(map(str.isalpha, text)):
             return [(code, round(100 / len(self.languages), 1)) for code in self.languages]

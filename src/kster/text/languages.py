@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-AUTO = "auto"  # a source language that is to be found out
+AUTO = "auto"  # a source language that is to be detected
 
 # What langcodes leaves apart though files mean the same: Norwegian, and NLLB's names of single dialects.
 _SAME = {"no": "nb", "fuv": "ff", "pbt": "ps", "quy": "qu"}
@@ -89,7 +89,7 @@ def match_rank(wanted: str, found: str) -> int:
 
 
 def may_be(wanted: str, declared: str | None) -> bool:
-    """Whether a file that declares this language, or none, will do."""
+    """Whether a file that declares this language, or none, can be used."""
     return wanted == AUTO or not (declared or "").strip() or bool(match_rank(wanted, declared or ""))
 
 

@@ -28,9 +28,9 @@ def same_marks(source: str, translation: str) -> bool:
 
 
 def marked_pair(source: str, target: str) -> tuple[str, str]:
-    """The texts of an example as a model sees them: with marks for codes, as sources are asked for.
+    """The texts of an example as a model sees them: with marks for codes, as in texts to translate.
 
-    As they are where the target has other codes than the source, or would not be read back to the letter.
+    Unchanged where the target has other codes than the source, or could not be read back to the letter.
     """
     texts = list(with_messages(source))
     if any(isinstance(token, Code) for token in texts) or not (read := recognise(source)).codes:
@@ -87,7 +87,7 @@ class MarkedText:
         return self._core.complete(self._spacing.apply(tokens))
 
     def mark(self, translation: CodedText) -> str | None:
-        """A translation with the marks of this text for its codes; None if they are others."""
+        """A translation with the marks of this text for its codes; None if it has other codes."""
         tokens = Core(translation).tokens
         waiting = {number: list(map(str, group)) for number, group in enumerate(self._groups)}
         firsts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Whether a text denies something, in the languages whose words for it are known."""
+"""Whether a text has a negation, in the languages whose words for it are known."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def is_negated(text: str, language: str) -> bool | None:
 
 
 def loses_negation(source: str, target: str, source_language: str, target_language: str) -> bool:
-    """Whether a source denies something that its translation does not; False where it is not known."""
+    """Whether a source has a negation and its translation has none; False where that is not known."""
     return is_negated(source, source_language) is True and is_negated(target, target_language) is False

@@ -146,8 +146,8 @@ def _aligned(links: Sequence[Link], source: Sequence[Span], target: Sequence[Spa
 
 
 def _join_equal(aligned: list[list[int]], source: Sequence[str], target: Sequence[str]) -> None:
-    """What attention cannot know better: a name or number that both texts have once is the same one, and no
-    word becomes a punctuation mark."""
+    """Correct what attention says where the texts say more: a name or number that both have once is the same
+    one, and no word becomes a punctuation mark."""
     counts, others = Counter(source), Counter(target)
     same = {
         word: t for t, word in enumerate(target) if counts[word] == others[word] == 1 and not word.islower()

@@ -1,9 +1,9 @@
 """Paragraphs of plain text: lines that somebody or some program broke at a column are one text.
 
-A line break is one of wrapping if the next line's first word would not have fitted before it. People also
-break lines earlier: among others of wrapping, one amid a sentence is of wrapping, too. Verses, addresses and
-lists have other breaks, and stay as they are. Where every line ends with a sentence they are lines: cut so,
-no sentence is torn.
+A line break comes from wrapping if the next line's first word would not have fitted before it. People also
+break lines earlier: between other breaks from wrapping, one within a sentence counts as such, too. The breaks
+of verses, addresses and lists are different, and stay as they are. Where every line ends with a sentence,
+lines stay lines, since no sentence is torn by that.
 """
 
 from __future__ import annotations

@@ -128,9 +128,7 @@ def build(
     export: ExportSettings,
 ) -> transformers.MarianMTModel:
     """A `transformers` network with these weights, on the CPU in float32, ready to generate."""
-    with torch.random.fork_rng(
-        devices=[]
-    ):  # its own initial weights must not disturb the run's random numbers
+    with torch.random.fork_rng(devices=[]):  # initial weights must not disturb the run's random numbers
         network = transformers.MarianMTModel(config)
     state = network.state_dict()
     with torch.no_grad():

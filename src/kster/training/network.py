@@ -18,15 +18,9 @@ import transformers
 from torch import Tensor
 
 from kster.errors import KsterError
+from kster.model.layers import ACTIVATIONS, Layer
 from kster.training.batching import Batch, round_up
 
-Activation = Callable[[Tensor], Tensor]
-ACTIVATIONS: dict[str, Activation] = {
-    "relu": F.relu,
-    "swish": F.silu,
-    "silu": F.silu,
-    "gelu": F.gelu,
-}
 _ALIGNMENT = 64  # elements between beginnings of weights: keeps every matrix aligned for fast kernels
 
 
@@ -163,7 +157,7 @@ class Rates:
 
 
 def encoder_layer(
-    weights: Weights, x: Tensor, mask: Tensor, heads: int, activation: Activation, rates: Rates
+    weights: Weights, x: Tensor, mask: Tensor, heads: int, activation: Layer, rates: Rates
 ) -> Tensor:
     """Post-norm: x ← norm(x + sublayer(x)), for self-attention and the feed-forward network."""
     q, k, v = _heads(_linear(weights, "self_qkv", x), heads, 3)
@@ -178,7 +172,7 @@ def decoder_layer(
     encoded: Tensor,
     mask: Tensor,
     heads: int,
-    activation: Activation,
+    activation: Layer,
     rates: Rates,
 ) -> Tensor:
     """As above, with causal self-attention and attention to the source. Target padding lies to the right,
@@ -193,7 +187,7 @@ def decoder_layer(
     return _feed_forward(weights, y, activation, rates)
 
 
-def _feed_forward(weights: Weights, x: Tensor, activation: Activation, rates: Rates) -> Tensor:
+def _feed_forward(weights: Weights, x: Tensor, activation: Layer, rates: Rates) -> Tensor:
     return _close(weights, "norm", x, _linear(weights, "fc2", activation(_linear(weights, "fc1", x))), rates)
 
 

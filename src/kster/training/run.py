@@ -39,7 +39,7 @@ from kster.training.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class TrainReport:
-    """What a call of `train` came to."""
+    """The outcome of a call of `train`."""
 
     prepared: Path
     model: Path | None  # the exported directory; None when the run is not finished

@@ -29,7 +29,7 @@ from kster.training.vocabulary import Vocabulary
 
 
 def scores_file(settings: TrainSettings) -> Path:
-    """Of one direction: a model of the other one has its own opinion."""
+    """The scores of one direction: a model of the other one finds other pairs likely."""
     return settings.prepared_directory / f"scores.{settings.direction}.npy"
 
 
@@ -68,9 +68,8 @@ def score(settings: TrainSettings, model: Path, *, batch_tokens: int = 40_000) -
         for pairs in plan:
             batch = corpus.gather(pairs)
             states = network.states(weights, batch, training=False)
-            losses = token_losses(
-                states, batch.positions, weights["shared"], output_bias, batch.labels
-            )  # (N,)
+            arguments = states, batch.positions, weights["shared"], output_bias, batch.labels
+            losses = token_losses(*arguments)  # (N,)
             rows = torch.from_numpy(pairs).to(device)
             lengths = torch.from_numpy(corpus.lengths[1][pairs].astype(np.int64)).to(device)
             scores[rows] = _sums(losses, lengths) / lengths

@@ -31,12 +31,10 @@ class CorpusSettings:
     source: str
     target: str
     name: str | None = None  # used in reports; the source path when absent
-    weight: Annotated[float, Range(0, 1000)] = (
-        1.0  # how often each pair is seen per epoch; 0.5 draws a new half every epoch
-    )
-    keep: Annotated[float, Range(0, 1, ends="(]")] = (
-        1.0  # the share that is trained on, the best by the scores of `kster.training.scoring`
-    )
+    # How often each pair is seen per epoch; 0.5 draws a new half every epoch.
+    weight: Annotated[float, Range(0, 1000)] = 1.0
+    # The share that is trained on, the best by the scores of `kster.training.scoring`.
+    keep: Annotated[float, Range(0, 1, ends="(]")] = 1.0
     reverse: bool = False  # the files are given the other way round
 
     @property
@@ -55,13 +53,10 @@ class CleaningSettings:
 
     min_characters: Annotated[int, Range(0)] = 1
     max_characters: Annotated[int, Range(1)] = 1500
-    max_length_ratio: Annotated[float, Range(1, math.inf)] = (
-        2.5  # of characters, after adding 15 to both sides
-    )
+    max_length_ratio: Annotated[float, Range(1, math.inf)] = 2.5  # of characters, 15 added to both sides
     max_tokens: Annotated[int, Range(2)] = 200  # after tokenisation, end of sentence included
-    max_copied_words: Annotated[int, Range(0)] = (
-        3  # a target equal to its source is kept up to this many words (names, codes)
-    )
+    # A target equal to its source is kept up to this many words (names, codes).
+    max_copied_words: Annotated[int, Range(0)] = 3
     language_identity: bool = True
     same_numbers: bool = False  # both sides have the same digits, in whatever order
     same_placeholders: bool = False  # and the same placeholders and tags
@@ -73,9 +68,7 @@ class CleaningSettings:
 class VocabularySettings:
     """The joint subword vocabulary."""
 
-    size: Annotated[int, Range(300, 65535)] = (
-        16000  # end of sentence, unknown, 256 bytes and padding included
-    )
+    size: Annotated[int, Range(300, 65535)] = 16000  # end of sentence, unknown, 256 bytes, padding included
     sample: Annotated[int, Range(2)] = 2_000_000  # lines it is learned from, both languages together
     reuse: str | None = None  # a directory with source.spm, target.spm and vocab.json
     transplant: bool = False  # with `init`: learn a new one, and carry the embeddings over to it
@@ -125,9 +118,7 @@ class OptimisationSettings:
     label_smoothing: Annotated[float, FRACTION] = 0.1
     dropout: Annotated[float, FRACTION] = 0.1
     attention_dropout: Annotated[float, FRACTION] = 0.0
-    average_decay: Annotated[float, FRACTION] = (
-        0.9995  # exponential moving average of the weights; 0 keeps the last weights
-    )
+    average_decay: Annotated[float, FRACTION] = 0.9995  # moving average of the weights; 0 keeps the last ones
     chunk_pairs: Annotated[int, Range(1)] = 2_000_000  # pairs sorted by length together
     precision: Literal["auto", "bfloat16", "float32"] = "auto"  # auto: bfloat16 on a GPU
     compile: bool | Literal["auto"] = False  # torch.compile of the layers; auto: on a GPU

@@ -174,5 +174,5 @@ def _damage(path: Path) -> Iterator[None]:
     except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
         raise KsterError(
             f"the checkpoint {path} is damaged and cannot be continued ({error}); delete it, and the same "
-            f"command continues from the one before it, or begins anew"
+            f"command continues from the one before it, or starts again"
         ) from None

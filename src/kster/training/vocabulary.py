@@ -135,7 +135,7 @@ class Vocabulary:
             return cls((source, target), ids)
         except RuntimeError:
             raise KsterError(
-                f"{directory}: source.spm or target.spm is damaged, or no SentencePiece model"
+                f"{directory}: source.spm or target.spm is damaged, or not a SentencePiece model"
             ) from None
 
 

@@ -23,13 +23,11 @@ def batches(model: BaseModel, limits: Sequence[int], beam: int, most: int | None
 
 
 def sentences_at_once(model: BaseModel, limit: int, beam: int) -> int:
-    """As many as pay, as far as the GPU's memory goes."""
+    """As many as make it faster, if the GPU's memory has room for them."""
     if model.device.type != "cuda":
         return ON_CPU
     layers, item = len(model.network.decoder), model.network.dtype.itemsize
-    cached = (
-        3 * layers * limit * model.dimension * item
-    )  # keys and values, and a copy while rows change places
+    cached = 3 * layers * limit * model.dimension * item  # keys, values, and a copy while rows change places
     predicted = 4 * model.vocabulary_size * 4  # logits, probabilities and candidates in float32
     free, _ = torch.cuda.mem_get_info(model.device)
     free += torch.cuda.memory_reserved(model.device) - torch.cuda.memory_allocated(model.device)

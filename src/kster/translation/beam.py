@@ -29,7 +29,7 @@ class PerSentence(Protocol):
     """A predictor that knows which sentences it predicts for."""
 
     def keep(self, sentences: Tensor) -> Predict:
-        """The one for these sentences alone; sentences: (kept,) ascending."""
+        """The predictor for these sentences alone; sentences: (kept,) ascending."""
 
 
 @runtime_checkable
@@ -52,8 +52,8 @@ class Hypothesis:
 class Beams:
     """The search's state for s sentences, b beams and at most T steps.
 
-    Hypotheses are written down as steps back: what was read at each step, and from which beam it went on. A
-    finished one is the step after which it ended, the beam it had been and its last token.
+    Hypotheses are stored as steps back: what was read at each step, and from which beam it went on. A
+    finished one is stored as its last step, the beam it was in before that, and its last token.
     """
 
     sentence: Tensor  # (s,) which of the caller's sentences this row block is
@@ -76,10 +76,10 @@ class Chosen(NamedTuple):
 
 
 class Steering(Protocol):
-    """What makes a search bring what it must: `TermSearch`."""
+    """Makes a search produce what it must: `TermSearch`."""
 
     def predictor(self, predict: Predict, beams: Beams, step: int) -> Predict:
-        """The predictor of this step, which also tells of the tokens that are wanted."""
+        """The predictor of this step, whose candidates include the tokens that are wanted."""
 
     def choose(self, beams: Beams, candidates: Candidates, chosen: Chosen, step: int) -> Chosen:
         """What the search goes on with, in place of what it would have chosen."""
@@ -148,8 +148,8 @@ def extend(
 ) -> tuple[Tensor, Tensor]:
     """One step of the search, without waiting for the device.
 
-    tokens: (s * b,) to read, by rows that go on from what parents, (s * b,), have read; watch: whether
-    `predict` is told what they look at in the source. Returns both for the next step.
+    tokens: (s * b,) what each row reads; parents: (s * b,) the row whose hypothesis it goes on with; watch:
+    whether `predict` is told what they look at in the source. Returns both for the next step.
     """
     beam = beams.open_scores.shape[1]
     if terms is not None:
@@ -208,7 +208,7 @@ def _advance(
     beam = beams.open_scores.shape[1]
     at_limit = step + 1 >= beams.limit  # (s,)
     ended = (chosen.tokens == eos).logical_or_(at_limit[:, None])  # (s, 2b)
-    if ended.is_cuda or bool(ended.any()):  # on a GPU looking would be waiting
+    if ended.is_cuda or bool(ended.any()):  # on a GPU, looking would mean waiting
         _finish(beams, chosen, ended, step, penalty)
     beams.open_scores, kept = torch.add(chosen.scores, ended, alpha=IMPOSSIBLE).topk(beam)  # (s, b)
     parents, tokens = chosen.parents.gather(1, kept), chosen.tokens.gather(1, kept)  # (s, b)

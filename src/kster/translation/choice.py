@@ -1,8 +1,8 @@
-"""Which of a search's hypotheses is taken: the best, or one nearly as good that is right where it is not.
+"""Which of a search's hypotheses is taken: the best, or one nearly as good without an error of the best.
 
-Two things are looked at in the finished text, as no single token tells them:
+Two things are checked in the finished text, since no single token shows them:
 
-- A source that denies something is not to become a translation that does not.
+- A source with a negation must not become a translation without one.
 - One sentence speaks to its reader in one voice ("Sie" or "du"), that of the memory's similar segments if
   they have a clear one. If no hypothesis does, the sentence is searched for once more without the words of
   the other voice. A taught sentence keeps its own: any other is far less probable.
@@ -24,15 +24,15 @@ from kster.text.negation import loses_negation
 from kster.text.voice import TOLD, WORDS, Voice, includes_writer, speaks, voice_of, voices_in
 from kster.translation.beam import Hypothesis, PerSentence, Watching
 
-NEARLY = 0.8  # nats of the score, which is divided by length: so much worse may what is taken be
+NEARLY = 0.8  # nats of the score, which is divided by length: how much worse the one taken may be
 SIMILAR = 16  # segments whose voice is looked at
-HEARD = 2  # of them that must speak to their readers …
-CLEAR = 0.8  # … and the share of these that must do so in one voice
-MORE_CANDIDATES = 16  # for those that must not be taken
+HEARD = 2  # of them that must have a voice …
+CLEAR = 0.8  # … and the share of these that must have the same
+MORE_CANDIDATES = 16  # in place of those that must not be taken
 
 OTHER: dict[Voice, Voice] = {"more": "less", "less": "more"}
 SearchAgain = Callable[[list[int], list[Voice]], list[list[Hypothesis]]]
-"""For these sentences, each in one voice: the hypotheses without the words of the other."""
+"""Given sentences and a voice for each, their hypotheses without the words of the other voice."""
 
 
 def chosen(
@@ -71,7 +71,8 @@ def _with_negation(model: BaseModel, text: str, own: list[Hypothesis]) -> list[H
 
 
 def first_good(own: list[Hypothesis], good: Sequence[bool]) -> list[Hypothesis]:
-    """With the best of the good ones before all others, if it is nearly as good as the first."""
+    """The hypotheses, with the best of the good ones moved to the front if it is nearly as good as the
+    first."""
     best = next((i for i, is_good in enumerate(good) if is_good), 0)
     if own[best].score < own[0].score - NEARLY:
         return own
@@ -93,7 +94,7 @@ def _wish(
 
 
 def clear_voice(memory: SearchableMemory, text: str, language: str) -> Voice | None:
-    """That of the segments whose sources resemble a text."""
+    """The voice of the segments whose sources resemble a text; None if they have no clear one."""
     targets = [match.segment.target for match in memory.matches(text, SIMILAR)]
     heard = Counter(voice for target in targets if (voice := voice_of(target, language)) is not None)
     if heard.total() < HEARD:
@@ -157,9 +158,9 @@ class InOneVoice:
 
 
 def _tokens(model: BaseModel, voice: Voice) -> list[int]:
-    """Those that write words of a voice, or begin them: "d" of "d·einen" begins hardly anything else.
+    """Tokens that write words of a voice, or begin them: "d" of "d·einen" begins hardly anything else.
 
-    What also begins the polite form, "Zieh" of "Zieh·en", is none of them.
+    Those that also begin the polite form, as "Zieh" of "Zieh·en" does, are left out.
     """
     tokens = {ids[0] for ids in _read(model, WORDS[voice])}
     tokens |= {ids[0] for ids in _read(model, map(str.capitalize, WORDS[voice])) if len(ids) == 1}

@@ -2,8 +2,8 @@
 
 Of a sentence it is the probability that its chrF against a person's translation is at least `chrf` (as the
 model's file says), which is where little is left to edit; of a word, that a person would have written it.
-Two logistic regressions say so, from what the forced pass of explanations knows: how probable the tokens
-were, what the memory had to say, how near its examples and its best fuzzy match were, and lengths. No number
+Two logistic regressions compute it from what the forced pass of explanations knows: how probable the tokens
+were, how much the memory counted, how near its examples and its best fuzzy match were, and lengths. No number
 depends on the scale of a model's states, so one file serves all models: `benchmarks/confidence.py` fits it.
 """
 
@@ -24,7 +24,7 @@ from kster.translation.explanation import TokenExplanation
 from kster.translation.words import placed_words, words_of
 
 FILE = "confidence.json"
-LEAST_LOG = -12.0  # less probable than e⁻¹² is all the same
+LEAST_LOG = -12.0  # all that is less probable than e⁻¹² counts the same
 FARTHEST = 1.5  # of a state's length: no example is nearer than that, or there is none
 DOUBTFUL = 0.5  # tokens that are less probable are counted
 _WORD = re.compile(r"\w+")

@@ -13,11 +13,12 @@ STRONGEST_LENGTH_PENALTY = 10.0  # 1024¹⁰ is 10³⁰: scores divided by more 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """n_best: how many translations of a text are wanted. explain: whether where they come from is, too.
+    """How to search, and what to return.
 
-    align: whether it is to be said which characters of a text became which of its translation.
-    confidence: whether how likely they and their words are right is.
     length_penalty: None for the one that the memory's fit chose, or else DEFAULT_LENGTH_PENALTY.
+    n_best: how many translations of a text. explain: whether to say where each token comes from.
+    align: whether to say which characters of a text became which of its translation.
+    confidence: whether to say how likely translations and their words are right.
     """
 
     beam: int = 4

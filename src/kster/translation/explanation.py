@@ -1,7 +1,7 @@
-"""Why a translation reads as it does: for every token, who decided it and which examples spoke.
+"""Why a translation reads as it does: for every token, what decided it and which examples counted.
 
-An explanation re-reads the finished translation: the decoder is forced along it once, and each state is
-looked up again. The numbers are those the search saw, to floating-point tolerance.
+An explanation reads the finished translation again: the decoder is forced along it once, and each state is
+looked up again. The numbers are those that the search saw, to floating-point tolerance.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def explain(
 ) -> list[list[TokenExplanation]]:
     """Explain tokenised translations (targets end with eos), one list of tokens each.
 
-    memory: looked up for these sources, in their order. examples: whether to say which ones spoke, read from
+    memory: looked up for these sources, in their order. examples: whether to name them, which reads them from
     the disk.
     """
     explained: list[list[TokenExplanation]] = []
@@ -139,7 +139,7 @@ def score_forced(
 
 
 def _searcher_of(memory: LookedUp, group: list[ForcedSentence], first: int) -> Searcher:
-    """For the tokens of consecutive sentences; first: which one the group begins with."""
+    """A searcher for the tokens of consecutive sentences; first: which one the group begins with."""
     return memory.tokens_of(range(first, first + len(group)), [len(one.tokens) for one in group])
 
 

@@ -17,7 +17,8 @@ TEXTS_AT_ONCE = 256  # enough to batch by length, few enough to show progress
 
 
 class DocumentTexts:
-    """A document's `texts`, each once, as files repeat themselves; and what their translations make of it.
+    """A document's `texts`, each once even where the file repeats it, and the document with their
+    translations.
 
     Raises KsterError for a file that cannot be translated.
     """
@@ -35,14 +36,14 @@ class DocumentTexts:
         return self._document.written([translations[text].content for text in self._of_units])
 
     def repaired(self, translations: Mapping[CodedText, Translation]) -> list[str]:
-        """Where codes had to be put back: places to be looked at."""
+        """Where codes had to be put back: places to check."""
         units = zip(self._document.units, self._of_units, strict=True)
         return [unit.where for unit, text in units if translations[text].repaired]
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedFile:
-    """texts: how many were translated, each once. repaired: where codes were put back, to be looked at."""
+    """texts: how many were translated, each once. repaired: where codes were put back: places to check."""
 
     texts: int
     repaired: list[str]
@@ -77,6 +78,6 @@ def _require_files(input: Path, output: Path) -> None:
     if not input.is_file():
         raise KsterError(f"{input}: {'is a directory, not a file' if input.is_dir() else 'no such file'}")
     if output.exists() and input.samefile(output):
-        raise KsterError(f"{output}: is the input, too; nothing was written")
+        raise KsterError(f"{output}: is also the input; nothing was written")
     if input.suffix.lower() != output.suffix.lower():
-        raise KsterError(f"{output}: a translated {input.suffix} file is one again; nothing was translated")
+        raise KsterError(f"{output}: must end in {input.suffix}, as the input does; nothing was translated")

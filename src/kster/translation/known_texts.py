@@ -1,4 +1,4 @@
-"""Texts that a memory holds as they are: they come back as they were taught, so they are not cut."""
+"""Texts that a memory holds word for word: they come back as they were taught, and are not cut."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kster.text.marks import marked_pair
 class Taught:
     """How memories translate a text that they hold; false if none does.
 
-    marked: whether the keys of the newest example were made with marks for codes, so that it is asked for so.
-    Memories have examples of both kinds: those of older versions, and those whose codes marks cannot tell.
+    marked: whether the keys of the newest example were made with marks for codes; then the text is translated
+    with marks, too. They were not in older versions, nor are they where source and target differ in codes.
     """
 
     targets: tuple[str, ...] = ()
@@ -59,7 +59,5 @@ def _is_marked(memory: Memory, segment: Segment) -> bool:
     if pair == (segment.source, segment.target):
         return False
     (tokens,) = memory.model.tokenise_target([pair[1]])
-    return memory.tokens_of(segment.id) in (
-        [],
-        list(tokens),
-    )  # one without keys gets such ones
+    made = memory.tokens_of(segment.id)
+    return not made or made == list(tokens)  # keys that are still to be made will have marks

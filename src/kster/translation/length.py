@@ -75,7 +75,7 @@ def _tokens(model: BaseModel, texts: Sequence[str]) -> int:
 
 
 class _Unseen(Smoother):
-    """A smoother to which some entries of the memory are hidden."""
+    """A smoother from which some entries of the memory are hidden."""
 
     def __init__(self, smoother: Smoother, hidden: Tensor) -> None:
         super().__init__(smoother.settings)

@@ -32,8 +32,8 @@ def links_of(
 
 
 def _links(attention: Tensor, source: list[Span | None], target: list[Span | None]) -> list[Link]:
-    """Every target token with the source token it comes from most; a source token that is none's with the
-    target token it went to most. attention: (t, s)."""
+    """Every target token with the source token it attends to most; and every source token that is left with
+    the target token that attends to it most. attention: (t, s)."""
     real_source = [i for i, span in enumerate(source) if span is not None]
     real_target = [i for i, span in enumerate(target) if span is not None]
     if not real_source or not real_target:

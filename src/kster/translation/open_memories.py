@@ -7,17 +7,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kster.errors import KsterError
-from kster.memory import Memory, MemoryGroup
+from kster.memory import Memory, MemoryGroup, SearchableMemory
 from kster.model import BaseModel
 from kster.text.languages import match_rank
 
-OpenMemory = Memory | MemoryGroup
-NamedMemory = OpenMemory | str | Path | Sequence[Memory | str | Path]
-"""One memory, or a list of several to be searched as one."""
+NamedMemory = SearchableMemory | str | Path | Sequence[Memory | str | Path]
+"""One memory or group, open or by its directory, or a list of memories to be searched as one."""
 
 
 @contextmanager
-def opened(memory: NamedMemory | None, model: BaseModel) -> Iterator[OpenMemory | None]:
+def opened(memory: NamedMemory | None, model: BaseModel) -> Iterator[SearchableMemory | None]:
     """Directories are opened for as long as the block takes; an open memory stays as it is."""
     with ExitStack() as stack:
         yield open_memory(memory, model, stack.enter_context)
@@ -27,29 +26,22 @@ def open_memory(
     memory: NamedMemory | None,
     model: BaseModel | None,
     keep: Callable[[Memory], Memory] = lambda memory: memory,
-) -> OpenMemory | None:
+) -> SearchableMemory | None:
     """keep: called with each memory that is opened here."""
-    if memory is None or isinstance(memory, Memory | MemoryGroup):
-        return memory
     if isinstance(memory, str | Path):
         return keep(Memory.open(memory, model))
+    if not isinstance(memory, Sequence):
+        return memory
     named = [keep(Memory.open(one, model)) if isinstance(one, str | Path) else one for one in memory]
     return named[0] if len(named) == 1 else MemoryGroup(named)
 
 
 def first_directory(memory: NamedMemory | None) -> str | Path | None:
     """Of a memory that is not open: where to look for what model it was made with."""
-    if memory is None or isinstance(memory, Memory | MemoryGroup):
-        return None
     if isinstance(memory, str | Path):
         return memory
-    return next((one for one in memory if isinstance(one, str | Path)), None)
-
-
-def members(memory: OpenMemory | None) -> Sequence[Memory]:
-    if isinstance(memory, MemoryGroup):
-        return memory.memories
-    return [] if memory is None else [memory]
+    named = memory if isinstance(memory, Sequence) else []
+    return next((one for one in named if isinstance(one, str | Path)), None)
 
 
 def model_of(

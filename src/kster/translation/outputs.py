@@ -1,4 +1,4 @@
-"""What the model makes of pieces: batches, beam search, and where asked for explanations and links."""
+"""From pieces to outputs: batches, beam search and, where they are wanted, explanations and links."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import islice
 
 import torch
 
+from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import Smoother
@@ -23,7 +24,6 @@ from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import Lesson, TokenExplanation, explain, with_terms
 from kster.translation.links import links_of
-from kster.translation.open_memories import OpenMemory
 from kster.translation.predictor import LookedUp, SearchClock, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
 from kster.translation.taught_words import TaughtWords, with_agreement
@@ -36,7 +36,7 @@ def outputs_of(
     decoder: StepDecoder,
     pieces: list[str],
     decoding: Decoding,
-    memory: OpenMemory | None,
+    memory: SearchableMemory | None,
     smoother: Smoother | None,
     batch_sentences: int | None,
     progress: Callable[[int], None],
@@ -44,10 +44,10 @@ def outputs_of(
     on_search: Callable[[float], None] | None = None,
     taught: TaughtWords | None = None,
 ) -> list[Output]:
-    """Outputs in the pieces' order. progress: called with the number of pieces done; terms: to be kept.
+    """Outputs in the pieces' order. progress: called with the number of pieces done; terms: must be kept.
 
     on_search: on a CPU, called with the seconds that a batch's examples were searched for.
-    taught: what words the memory's segments taught, which are kept where that is nearly as probable.
+    taught: the words that the memory's segments taught, which are used where that is nearly as probable.
     """
     model = decoder.model
     penalty = decoding.penalty(smoother.settings.length_penalty if smoother is not None else None)
@@ -75,12 +75,12 @@ def outputs_of(
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What a call of `outputs_of` is about, whatever the pieces."""
+    """What all pieces of a call of `outputs_of` have in common."""
 
     decoder: StepDecoder
     decoding: Decoding
     length_penalty: float
-    memory: OpenMemory | None
+    memory: SearchableMemory | None
     smoother: Smoother | None
     terms: TermGuide
     clock: SearchClock = field(default_factory=SearchClock)
@@ -112,8 +112,10 @@ class _Batch:
             *(call.decoding, self.looked_up, call.smoother),
         )
 
-    def with_taught_words(self, made: list[Output], taught: TaughtWords, memory: OpenMemory) -> list[Output]:
-        """What was made, or instead what a second search finds that must bring the words it lacks."""
+    def with_taught_words(
+        self, made: list[Output], taught: TaughtWords, memory: SearchableMemory
+    ) -> list[Output]:
+        """Search again for outputs that lack taught words, which must then be used; taken if as good."""
         model = self.call.decoder.model
         missing = taught.missing(memory, self.texts, [one.hypotheses[0][0] for one in made])
         guides = {i: self._with_lessons(i, lessons) for i, lessons in missing.items()}

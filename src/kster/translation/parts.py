@@ -14,7 +14,7 @@ ENOUGH = 240  # characters of a part: a few sentences
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """before: white space that is not translated."""
+    """A part of a text; before: white space that is not translated."""
 
     before: str
     text: str

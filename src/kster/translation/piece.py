@@ -17,10 +17,10 @@ from kster.translation.result import Output
 
 
 class CodedPiece:
-    """request: what to translate to begin with; None if there is nothing but codes.
+    """request: what to translate first; None if there is nothing but codes.
 
-    Pieces go with marks for their codes; those that a memory knows whose keys were made without, as they are;
-    and those with nothing but tags in them without any (is_bare), since words in marks are translated worse.
+    A piece is translated with marks for its codes; as it is, if a memory knows it by keys without marks; and
+    without any codes (is_bare) if these are only tags, since words between marks are translated worse.
     hypotheses: translations with all the codes of the source and their scores, once there are any.
     """
 
@@ -77,7 +77,8 @@ class CodedPiece:
             self.tokens = without_marks(self.tokens, marked.shown)
 
     def place_codes(self, output: Output) -> None:
-        """Put the codes into the translations of `bare`. Somebody should look, unless they are only tags."""
+        """Put the codes into the translations of `bare`. These should be checked, unless there are only
+        tags."""
         assert output.links is not None
         for (text, score), links in zip(output.hypotheses, output.links, strict=True):
             placed = BareText(self._source).project(_without_new_codes(text, self.bare), links)
@@ -102,8 +103,8 @@ class CodedPiece:
 
 
 def _without_new_codes(translation: str, source: str) -> str:
-    """A translation of a text without codes, with blanks for what a model made up that reads as one, or as a
-    part of one."""
+    """A translation of a text without codes, with blanks for anything that reads as a code, or as a part of
+    one, and that the model made up."""
     known = [str(code) for _, code in recognise(source).codes]
     written = "".join(
         str(token) if isinstance(token, str) or str(token) in known else " " * len(str(token))

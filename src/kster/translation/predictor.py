@@ -34,7 +34,8 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 @dataclass(slots=True)
 class SearchClock:
-    """How long some sentences' examples were searched for. On a GPU it sees only how searches are begun."""
+    """How long some sentences' examples were searched for. On a GPU it sees only how searches are
+    launched."""
 
     seconds: float = 0.0
 
@@ -67,12 +68,12 @@ class LookedUp:
         return cls(memory, memory.retriever(Batch(texts, model.device, similarity, words)))
 
     def best_match(self, source: str) -> int:
-        """The percentage of the best fuzzy match; 0 for none worth the name."""
+        """The percentage of the best fuzzy match; 0 if none is good enough."""
         best = self.memory.matches(source, 1, least=LEAST_MATCH)
         return best[0].percentage if best else 0
 
     def tokens_of(self, sentences: Sequence[int], lengths: Sequence[int]) -> Searcher:
-        """With queries of these sentences one after the other; lengths: how many each has."""
+        """A searcher for queries of these sentences, one after the other; lengths: how many each has."""
         if not isinstance(self.searcher, Retriever):
             return self.searcher
         rows = torch.tensor(sentences).repeat_interleave(torch.tensor(lengths))
@@ -98,7 +99,8 @@ def base_predictor(
     wanted: Tensor | None = None,
     focus: Tensor | None = None,
 ) -> Candidates:
-    """The `count` best by log p_m. queries: (rows, d), logits: (rows, V), wanted: (rows, w), had as well."""
+    """The `count` best by log p_m. queries: (rows, d), logits: (rows, V), wanted: (rows, w), also
+    included."""
     log_probs = torch.log_softmax(logits.float(), dim=-1)
     return with_wanted(best_tokens(log_probs, count), log_probs, wanted)
 
@@ -126,7 +128,7 @@ def best_tokens(log_probs: Tensor, count: int) -> Candidates:
     maxima = log_probs[:, :whole].unflatten(1, (blocks, BLOCK)).amax(-1)  # (rows, blocks)
     chosen = maxima.topk(count, sorted=False).indices  # (rows, count)
     tokens = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK)).flatten(1)  # (rows, count · BLOCK)
-    if whole < vocabulary:  # the last tokens are no whole block, and always looked at
+    if whole < vocabulary:  # the last tokens are not a whole block, and always looked at
         rest = torch.arange(whole, vocabulary).expand(rows, -1)
         tokens = torch.cat([tokens, rest], dim=1)
     best, places = log_probs.gather(1, tokens).topk(count)  # (rows, count)
@@ -137,8 +139,8 @@ def best_tokens(log_probs: Tensor, count: int) -> Candidates:
 class SmoothedPredictor:
     """log p = log((1 − λ) p_m + λ p_e), with the memory looked up at every step.
 
-    memory: or what searches it for a batch of sentences, or an index, which is one state of a memory; two
-    predictors by the same state are equal.
+    memory: a memory, a retriever for a batch of sentences, or an index, which is one state of a memory;
+    predictors with the same state are equal.
     """
 
     memory: Searcher
@@ -159,7 +161,7 @@ class SmoothedPredictor:
         focus: Tensor | None = None,
     ) -> Candidates:
         """The `count` best of the mixture are among the base model's `count` best and the neighbours' values:
-        what is no neighbour's value keeps its rank among its like, and values only rise."""
+        the other tokens keep their order, and only values rise above them."""
         base = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
         best = best_tokens(base, count)
         with self.clock.running():
@@ -176,8 +178,8 @@ class SmoothedPredictor:
         return SmoothedPredictor(self.memory.keep(sentences), self.smoother, self.clock)
 
     def frozen(self, rows: int, device: torch.device) -> SmoothedPredictor | None:
-        """With the memory's index as it is now. A search that takes long anyway is not worth recording: a
-        recorded one looks up rows that are not in use, too."""
+        """With the memory's index as it is now. A search that takes long anyway is not worth recording, since
+        a recorded one also looks up rows that are not in use."""
         index = self.memory.index_on(device) if isinstance(self.memory, Indexed) else None
         if index is None or rows * index.snapshot.live_count > WORTH_RECORDING:
             return None

@@ -19,11 +19,11 @@ class Translation:
     """A translated text; str() gives the text.
 
     score: mean of its pieces' length-normalised log-probabilities; pieces are sentences, or lines.
-    alternatives: the others of an n-best list, by that score; of a text in several pieces, the best ways to
-    choose a hypothesis of each. tokens: its explanation, where asked for, piece after piece, each with its
-    end of sentence. repaired: whether placeholders or tags were lost and put back where the lost ones should
-    be: somebody should look. content: texts and codes, for documents. confidence, words: where asked for, how
-    likely it is right, between 0 and 1 (of several pieces the mean, by their lengths), and so for each word.
+    alternatives: the others of an n-best list, by that score; for a text in several pieces, the best
+    combinations of their hypotheses. tokens: its explanation, if wanted, piece after piece, each with its end
+    of sentence. repaired: whether placeholders or tags were lost and put back where they seem to belong:
+    somebody should check. content: texts and codes, for documents. confidence, words: if wanted, how likely
+    it is right, from 0 to 1 (of several pieces the mean, weighted by length), and how likely each word is.
     """
 
     source: str
@@ -72,7 +72,7 @@ class Output:
 def best_choices(
     lists: Sequence[Sequence[tuple[Chosen, float]]], n_best: int
 ) -> list[tuple[float, list[Chosen]]]:
-    """The best ways to choose one of each list, which is sorted: the sum of their scores, and the choice."""
+    """The best combinations of one item of each sorted list: the sum of their scores, and the items."""
     best: list[tuple[float, Any]] = [(0.0, None)]  # with what was chosen as a chain, the last one first
     for hypotheses in lists:
         # Way i with hypothesis j is beaten by (i + 1) · (j + 1) − 1 others.

@@ -1,8 +1,9 @@
 """How a text becomes a translation: one way for Python, the command line and all doors of the server.
 
 A text is read as words and codes, cut into sentences, and translated with marks for the codes. Where a model
-loses marks, the sentence is translated again without, and the codes are put where they belong; one that has
-no codes but tags goes without marks at once. A translation has exactly the codes of its source.
+loses marks, the sentence is translated again without, and the codes are put where they belong; a sentence
+whose only codes are tags is translated without marks at once. A translation has exactly the codes of its
+source.
 
 `translation_steps` does all of it but run the model: it yields what to translate and is sent the outputs, so
 that a program can run it at once (`run`), and a server can join the sentences of many clients into batches.
@@ -75,7 +76,7 @@ def translation_steps(
 ) -> Steps:
     """Yields at most two rounds; returns the translations, in order.
 
-    on_cut: called if something was cut that should not be, as it is too long for the model.
+    on_cut: called if something had to be cut because it is too long for the model.
     """
     plans = [_Plan(text, cutting) for text in texts]
     if any(plan.is_torn for plan in plans):

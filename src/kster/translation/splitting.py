@@ -1,8 +1,8 @@
 """Cutting a text into pieces a model can read, and putting the translations back together.
 
 Lines stay lines, white space around them stays where it was, empty lines stay empty. Models are trained on
-sentences, so a line is cut into its own where asked for; what is too long for the model even so is cut where
-a sentence might end, else between words, else anywhere.
+sentences, so a line is cut into its sentences if that is wanted. What is still too long for the model is cut
+where a sentence might end, else between words, else anywhere.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WITHOUT_SPACES = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\uf
 class Piece:
     """Something to translate and what stands before it.
 
-    cut: it goes on with the line of the piece before; then the script of the translation has its say, too.
-    torn: it, or what it goes on with, is only a part of what was too long.
+    cut: it goes on with the line of the piece before; whether a space separates the translations then depends
+        on their script. torn: it, or what it goes on with, is only a part of what was too long.
     """
 
     glue: str
@@ -43,7 +43,7 @@ def split_text(
     """Cut a text into pieces that fit; returns them and the white space after the last one.
 
     is_whole: asked about every line before it is cut, and about a text of several pieces, by where they begin
-    and end; what it says yes to is one piece. Joining glue and text of all pieces and that tail gives the
+    and end; if it says yes, that is one piece. Joining glue and text of all pieces and the tail gives the
     input back.
     """
     pieces: list[Piece] = []
@@ -121,7 +121,8 @@ def _cut(line: str, spans: list[Span], fits: Callable[[str], bool]) -> list[Span
 
 
 def _last_that_fits(line: str, begin: int, spans: list[Span], at: int, fits: Callable[[str], bool]) -> int:
-    """How far a part may go that fits up to span `at`, in few questions: ever longer steps, then shorter."""
+    """The last span that a part can reach and still fit, in few questions: ever longer steps, then
+    shorter."""
 
     def goes_to(last: int) -> bool:
         return last < len(spans) and fits(line[begin : spans[last][1]])

@@ -1,4 +1,4 @@
-"""Words that a few examples taught: the next sentence is to use them.
+"""Words that a few examples taught, for the next sentence to use.
 
 A forced pass over an example says which of its words the base model would not have written, and the decoder's
 attention which words of the source they stand for. If a sentence has those words, and its translation does
@@ -8,8 +8,8 @@ not have what they were translated with, it is searched for once more as if that
 Neighbours alone do not do it: where the base model is sure of its own word, or of the beginning of another
 one, no mixing weight that is right elsewhere lets one example decide.
 
-Only nouns are taken over, and only where German is written or read, whose capitals tell them: what a verb or
-an adjective becomes depends on the sentence.
+Only nouns are taken over, and only from or into German, whose capitals show which words are nouns: what a
+verb or an adjective becomes depends on the sentence.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from kster.translation.explanation import Lesson
 from kster.translation.words import Word, words_of
 
 SIMILAR = 32  # segments that are looked at
-RARE = 5  # of them that may have the word; what more of them have, neighbours say well enough
+RARE = 5  # of them at most may have the word; what more of them have, neighbours teach well enough
 LONGEST = 200  # characters of a segment's source
 ALIKE = 20  # per cent: the least match of a segment that teaches another meaning of a common word
 LEAST_LETTERS = 4
 UNEXPECTED = -4.0  # log-probability below which the base model would have written something else
-OWN = 0.7  # share of the attention a source word gets at most, from which on it belongs to a target word
+OWN = 0.7  # a source word belongs to target words that pay it this share of the most attention it gets
 TOLD = 0.15  # attention that the words of the source must get at least …
 SURE = 0.45  # … and the share of it that those belonging to a target word must have
 REMEMBERED = 4_096  # pairs
@@ -89,10 +89,10 @@ class TaughtWords:
         return found
 
     def _telling(self, source: str, translation: str, similar: Sequence[Match]) -> set[Match]:
-        """Of the segments that share a word, or two in a row, with a source and few others, the newest each.
+        """The newest segment for each word, or two in a row, that the source shares with few segments.
 
         A forced pass takes half as long as a translation. So segments are left out that are long, that keep
-        the word as it is, or all of whose nouns the translation has.
+        the word as it is, or whose nouns the translation has already.
         """
         having: dict[str, list[Match]] = {group: [] for group in _word_groups(source)}
         for one in sorted(similar, key=lambda match: -match.segment.id):
@@ -179,9 +179,9 @@ def _is_part(words: Sequence[Word], attention: Sequence[Tensor], at: int, mine: 
 def with_agreement(
     model: BaseModel, lessons: Mapping[Term, Lesson], own: list[Hypothesis]
 ) -> list[Hypothesis]:
-    """Hypotheses, one first whose articles fit the genders that the examples' articles show, if there is one.
+    """The hypotheses, beginning with one whose articles have the genders that the examples' articles show.
 
-    It must be nearly as probable as the best.
+    It must be nearly as probable as the best; without one the order stays.
     """
     if len(own) < 2 or not lessons or not match_rank("de", model.target_lang or ""):
         return own

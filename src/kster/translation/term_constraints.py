@@ -81,7 +81,7 @@ class Progress(NamedTuple):
     ended: Place | None = None
     """The end of a form that was reached by the last token: there the word must end, too."""
     grown: bool = False
-    """Whether it is in a longer form than one that it has met: left there, it would have neither."""
+    """Whether it is in a longer form that begins with one it has met: ending there, it would have neither."""
     begun: bool = False
     """Whether the last token was the first one of a form."""
     inner: float = 0.0
@@ -103,7 +103,7 @@ def start(requirements: Sequence[Requirement]) -> Progress:
 def continuations(
     requirements: Sequence[Requirement], progress: Progress, *, first: bool
 ) -> dict[int, Progress]:
-    """The tokens that begin a form or go on with one, each with the progress after it but for `inner`.
+    """The tokens that begin a form or go on with one, each with the progress after it, except `inner`.
 
     first: the next token is the first one of the sentence.
     """

@@ -6,7 +6,7 @@ promising of all. What a hypothesis promises is its score less what its missing 
 each of them, and to write it to its end. The latter depends little on the place, so it is learned from the
 first hypothesis that has paid it. Thus those that have a term and those that have it still before them are
 compared fairly: a term is written where it costs least, early garbage loses against what comes later in its
-place, and no hypothesis is lost because a term is dear. A hypothesis ends when it has all its terms.
+place, and no hypothesis is lost because a term is costly. A hypothesis ends when it has all its terms.
 
 After Post and Vilar, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation" (2018), whose beams
 are allotted by the number of tokens met; with a beam of four that leaves too little for the rest of the
@@ -54,7 +54,7 @@ _BY_SCORE = attrgetter("score")
 class _Form(NamedTuple):
     """A token that a form begins or goes on with."""
 
-    after: Progress  # but for `inner`
+    after: Progress  # except `inner`
     due: float  # what the terms that are missing then will cost, less …
     rests: list[float]  # … what has been paid of each of these already
 

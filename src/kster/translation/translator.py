@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack, overload
 
 from kster.errors import KsterError
+from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
 from kster.smoothing import ResolvedSmoother, Smoother, resolve_smoother
@@ -20,9 +21,7 @@ from kster.translation.files import TranslatedFile, translate_file
 from kster.translation.known_texts import KnownTexts
 from kster.translation.open_memories import (
     NamedMemory,
-    OpenMemory,
     first_directory,
-    members,
     model_of,
     open_memory,
     opened,
@@ -252,15 +251,17 @@ class Translator:
         texts: Sequence[Text],
         decoding: Decoding,
         *,
-        memory: OpenMemory | None = None,
+        memory: SearchableMemory | None = None,
         method: Method | None = None,
         split_sentences: bool | None = None,
     ) -> Steps:
-        """All of `translate` but running the model: what is yielded is for `translate_pieces`."""
+        """All of `translate` except running the model: `translate_pieces` takes what is yielded."""
         _require_texts(texts)
         if split_sentences is None:
             split_sentences = self.split_sentences
-        taught = KnownTexts(members(self._chosen(memory, method)), [str(text) for text in texts])
+        chosen = self._chosen(memory, method)
+        memories = [] if chosen is None else chosen.memories
+        taught = KnownTexts(memories, [str(text) for text in texts])
         what = "sentences" if split_sentences else "lines"
 
         def warn() -> None:
@@ -323,11 +324,11 @@ class Translator:
         with opened(memory or self.memory, self.model) as given:
             if method == "base" or given is None:
                 return None
-            return resolve_smoother(method, [member.directory for member in members(given)], self.model)
+            return resolve_smoother(method, [member.directory for member in given.memories], self.model)
 
     def _choose(
-        self, memory: OpenMemory | None, method: Method | None, smoother: Smoother | None
-    ) -> tuple[OpenMemory | None, Smoother | None]:
+        self, memory: SearchableMemory | None, method: Method | None, smoother: Smoother | None
+    ) -> tuple[SearchableMemory | None, Smoother | None]:
         """The memory and smoother of a call; both None for base translation and for an empty memory."""
         chosen = self._chosen(memory, method)
         if chosen is None:
@@ -335,7 +336,7 @@ class Translator:
         resolved = smoother or self.resolve(method or "kster", chosen)
         return chosen, resolved.smoother if isinstance(resolved, ResolvedSmoother) else resolved
 
-    def _chosen(self, memory: OpenMemory | None, method: Method | None) -> OpenMemory | None:
+    def _chosen(self, memory: SearchableMemory | None, method: Method | None) -> SearchableMemory | None:
         if memory is not None:
             require_same_model(self.model, memory)
         memory = memory or self.memory
@@ -345,7 +346,7 @@ class Translator:
             return None
         if memory is None:
             raise KsterError(f"method {method!r} needs a memory; without one only 'base' is possible")
-        for member in members(memory):
+        for member in memory.memories:
             member.use_model(self.model)
         return None if memory.is_empty else memory
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kster.errors import KsterError
-from kster.memory import Memory, MemoryGroup
+from kster.memory import Memory, MemoryGroup, SearchableMemory
 from kster.model import BaseModel
 from kster.server.metrics import Metrics
 from kster.server.settings import ModelSetting, ServerSettings
@@ -33,7 +33,7 @@ class Work:
     terms: TermGuide | None = None
 
     @property
-    def memory(self) -> Memory | MemoryGroup | None:
+    def memory(self) -> SearchableMemory | None:
         if self.method == "base" or not self.memories:
             return None
         return self.memories[0] if len(self.memories) == 1 else MemoryGroup(self.memories)
