@@ -7,16 +7,10 @@ from importlib.util import find_spec
 from kster.errors import KsterError
 
 # The modules of each extra of pyproject.toml, as they are imported.
+_SERVER = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "pydantic", "yaml")
 _MODULES = {
-    "server": (
-        "fastapi",
-        "uvicorn",
-        "python_multipart",
-        "prometheus_client",
-        "pydantic",
-        "yaml",
-    ),
-    "ray": ("fastapi", "py3langid", "ray"),
+    "server": _SERVER,
+    "ray": (*_SERVER, "ray"),
     "train": ("yaml",),  # TensorBoard is used if it is there
 }
 

@@ -137,9 +137,9 @@ def test_a_document_is_translated_whole_and_keeps_its_markup(
         (["a.html"], "a.html: name the file to write, such as --output a.translated.html"),
         (["a.html", "-o", "a.html"], "a.html: is also the input; nothing was written"),
         (["a.html", "-o", "b.docx"], "b.docx: must end in .html, as the input does; nothing was translated"),
-        (["a.html", "-o", "b.html", "--json"], "a.html: a document is written once"),
+        (["a.html", "-o", "b.html", "--json"], "a.html is a document; --input"),
         (["a.po", "-o", "b.po"], "a.po: line 1 is neither a comment nor a quoted PO string"),
-        (["-i", "a.tmx.gz"], "a.tmx.gz: is a document; unpack it first"),
+        (["-i", "a.tmx.gz"], "a.tmx.gz is a document; unpack it first"),
     ],
 )
 def test_a_document_that_cannot_be_translated_is_told_and_nothing_written(

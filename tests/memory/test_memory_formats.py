@@ -152,6 +152,6 @@ def test_an_older_memory_that_may_not_be_written_says_what_to_do(
         raise PermissionError(13, "Permission denied", "memory.json")
 
     monkeypatch.setattr(Description, "write", refuse)
-    with pytest.raises(KsterError, match=r"has to become format.*Permission denied: make it writable"):
+    with pytest.raises(KsterError, match=r"must be upgraded to format.*Permission denied: make it writable"):
         Memory.open(older)
     assert formats_of(older)[0] < FORMAT

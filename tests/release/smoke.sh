@@ -12,8 +12,17 @@ ls "$place/dist"
 "$python" - "$place"/dist/*.whl <<'PYTHON'
 import sys, zipfile
 names = zipfile.ZipFile(sys.argv[1]).namelist()
-for wanted in ("kster/py.typed", "kster/server/page/static/index.html", "kster/cli/explain.html"):
+for wanted in (
+    "kster/py.typed",
+    "kster/cli/explain.html",
+    "kster/server/page/static/index.html",
+    "kster/smoothing/fitting/general_text/en-de.tsv",
+    "kster/smoothing/universal/smoother.json",
+    "kster/terms/german_plurals.tsv",
+    "kster/translation/confidence.json",
+):
     assert wanted in names, f"{wanted} is missing in the wheel"
+assert any(name.startswith("kster/smoothing/universal/") and name.endswith(".safetensors") for name in names)
 assert any(name.endswith("licenses/LICENSE") for name in names), "the licence is missing in the wheel"
 for forbidden in ("experiments/", "tests/", "models/"):
     assert not any(name.startswith(forbidden) for name in names), f"{forbidden} is in the wheel"

@@ -132,7 +132,7 @@ def translate(
     if document is not None:
         if input is not None or explain or json or n_best > 1 or matches or confidence:
             raise KsterError(
-                f"{document}: is a document; --input, --explain, --json, --n-best, --matches and "
+                f"{document} is a document; --input, --explain, --json, --n-best, --matches and "
                 "--confidence are for lines of text"
             )
         output = _require_document(document, output)
@@ -187,7 +187,7 @@ def _require_files(input: Path | None, output: Path | None) -> None:
     if input is not None:
         require_file(input)
         if _is_document(input.with_suffix("")) and input.suffix in (".gz", ".xz"):
-            raise KsterError(f"{input}: is a document; unpack it first")
+            raise KsterError(f"{input} is a document; unpack it first")
         require_text(input)
         if output is not None and output.exists() and input.samefile(output):
             raise KsterError(f"{output}: is also the input; nothing was written")
