@@ -26,7 +26,7 @@ def test_the_command_line_wins_over_variables_and_those_over_the_file(tmp_path: 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("prot: 80", ["prot is no setting", "port"]),
+        ("prot: 80", ["prot is not a setting", "port"]),
         ("port: many", ["port is 'many'"]),
         ("port: 99999", ["port is 99999", "65535"]),
         ("log_level: loud", ["log_level"]),
