@@ -61,7 +61,9 @@ def _read_recipe(path: Path, readers: tuple[Path, ...] = ()) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
     like = content.pop("like", None)
-    return content if like is None else _merged(_read_recipe(path.parent / str(like), (*readers, path)), content)
+    if like is None:
+        return content
+    return _merged(_read_recipe(path.parent / str(like), (*readers, path)), content)
 
 
 def _merged(below: Any, above: Any) -> Any:
