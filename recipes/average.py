@@ -1,6 +1,6 @@
 """A model between two others: the weighted mean of their weights.
 
-    python recipes/average.py models/en-de runs/en-de-cpu/trained/model --share 0.7 --output runs/en-de-cpu/mean
+    python recipes/average.py models/en-de runs/en-de-cpu/trained/model --share 0.7 --output runs/en-de-mean
 
 What a short training on new text made a model forget comes back with a share of the weights that knew it.
 Both models must have one origin, one shape and one vocabulary; everything but the weights is the second's.
