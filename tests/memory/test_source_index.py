@@ -83,6 +83,18 @@ def test_added_is_found_by_the_next_query_and_removed_never_again(memory: Memory
         assert sources_like(again, "valve 49", 1) == ["open valve 49 of tank 0"]
 
 
+def test_an_earlier_snapshot_is_searched_as_it_was_whatever_was_indexed_since(memory: Memory) -> None:
+    fill(memory, 3)
+    earlier = memory.view().snapshot
+    memory.import_pairs([Pair("a dosing funnel", "ein Dosiertrichter"), Pair("a valve", "ein Ventil")])
+    assert sources_like(memory, "dosing funnel") == ["a dosing funnel"]
+    then = memory.sources(earlier)
+    assert then.relative_scores("open valve 1").shape == (3,)
+    assert len(then.similar("dosing funnel", 5)) == 0
+    assert set(then.similar("valve", 5).segment_ids.tolist()) == {1, 2, 3}
+    assert sources_like(memory, "dosing funnel") == ["a dosing funnel"]
+
+
 def test_another_process_finds_what_was_added_and_not_what_was_removed(
     memory: Memory, saved_early: None
 ) -> None:

@@ -120,11 +120,11 @@ def wait_for(client: httpx.Client, child: Any) -> None:
 
 def finish_jobs(client: httpx.Client, known: Known) -> None:
     """Wait until the new server has done what the killed one had promised."""
-    while any(
-        job["state"] in ("waiting", "running")
-        for job in client.get(f"/v1/memories/{known.memory}/jobs").json()
-    ):
+    url = f"/v1/memories/{known.memory}/jobs"
+    while any(job["state"] in ("waiting", "running") for job in client.get(url).json()):
         time.sleep(0.02)
+    broken = [job for job in client.get(url).json() if "internal error" in (job["error"] or "")]
+    assert not broken
     for id in known.imports:
         job = client.get(f"/v1/jobs/{id}").json()
         assert job["state"] == "done", job["error"]

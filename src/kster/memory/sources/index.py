@@ -61,13 +61,16 @@ class SourceIndex:
             self._parts = [Part(part.postings, lines_of(part.postings, snapshot)) for part in self._parts]
         self._epoch = snapshot.epoch
         last = max((int(part.postings.segment_ids[-1]) for part in self._parts), default=-1)
-        spans = snapshot.spans
-        if len(spans) and spans.segment_ids[-1] > last:
-            new = Postings.of(self._sources(last, int(spans.segment_ids[-1])))
+        newest = int(snapshot.spans.segment_ids[-1]) if len(snapshot.spans) else -1
+        if newest > last:
+            new = Postings.of(self._sources(last, newest))
             if len(new):
                 self._parts.append(Part(new, lines_of(new, snapshot)))
                 self._tidy(snapshot)
-        return Collection(self._parts, snapshot.live_segments)
+        parts = self._parts
+        if newest < last:  # somebody else has asked about a later snapshot
+            parts = [Part(part.postings, lines_of(part.postings, snapshot)) for part in parts]
+        return Collection(parts, snapshot.live_segments)
 
     def _sources(self, after: int, last: int) -> Iterator[tuple[int, int, str]]:
         with self._store.reading_apart() as database:
