@@ -29,6 +29,15 @@ def test_a_long_text_comes_part_by_part_with_its_explanations(server: RunningSer
     assert len(parts) > 10
     assert "".join(part["before"] + part["source"] for part in parts) + last["after"] == TEXT
     assert all(part["words"] and part["words"][0]["tokens"] for part in parts)
+    named = 0
+    for part in parts:
+        assert [row["number"] for row in part["segments"]] == list(
+            range(named, named + len(part["segments"]))
+        )
+        named += len(part["segments"])
+        examples = [each for word in part["words"] for token in word["tokens"] for each in token["examples"]]
+        assert all(example["number"] < named for example in examples)
+    assert named > 0
     whole = server.http.post("/v1/translate", json={**ASKED, "text": TEXT, "explain": False, "stream": False})
     streamed = "".join(part["before"] + part["text"] for part in parts) + last["after"]
     assert streamed == whole.json()["translations"][0]["text"]

@@ -22,7 +22,7 @@ def memory(server: RunningServer) -> int:
     server.http.delete(f"/v1/memories/{made['id']}")
 
 
-def translate(server: RunningServer, text: str, **more: object) -> dict:
+def translate(server: RunningServer, text: str | list[str], **more: object) -> dict:
     answer = server.http.post("/v1/translate", json={"text": text, "source": "en", "target": "de", **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -56,12 +56,29 @@ def test_a_comparison_marks_what_the_memory_changed_and_names_the_example(
     assert [result["text"][w["start"] : w["end"]] for w in result["words"]] == NEW[1].split()
     assert any(word["changed"] for word in result["words"])
     assert result["base"]["text"] != result["text"]
-    assert all("changed" in word for word in result["base"]["words"])
+    assert all(word.keys() == {"text", "start", "end", "changed"} for word in result["base"]["words"])
     strongest = max(result["words"], key=lambda word: word["mixing_weight"])
     assert 0 < strongest["mixing_weight"] <= 1
-    assert strongest["segments"][0]["segment"] == segment["id"]
-    assert strongest["segments"][0]["memory"]["id"] == memory
-    assert strongest["tokens"][0]["examples"][0]["target"] == NEW[1]
+    spoke, seen = strongest["segments"][0], strongest["tokens"][0]["examples"][0]
+    named = answer["segments"][spoke["number"]]
+    assert named == {
+        **{"number": spoke["number"], "segment": segment["id"]},
+        **{"memory": answer["memories"][0], "source": NEW[0], "target": NEW[1]},
+    }
+    assert answer["segments"][seen["number"]]["target"] == NEW[1]
+
+
+def test_an_answer_names_each_segment_once_however_many_words_it_spoke_for(
+    server: RunningServer, memory: int
+) -> None:
+    example = {"source": NEW[0], "target": NEW[1]}
+    server.http.post(f"/v1/memories/{memory}/segments", json=example)
+    answer = translate(server, [NEW[0], f"{NEW[0]} {NEW[0]}"], memories=[memory], explain=True)
+    words = [word for each in answer["translations"] for word in each["words"]]
+    assert len([word for word in words if word["segments"]]) > 1
+    assert [row["number"] for row in answer["segments"]] == list(range(len(answer["segments"])))
+    assert len({row["segment"] for row in answer["segments"]}) == len(answer["segments"])
+    assert "segments" not in translate(server, NEW[0], memories=[memory], compare=True)
 
 
 def test_without_memories_the_base_model_answers(server: RunningServer) -> None:
@@ -183,9 +200,8 @@ def test_an_import_is_used_at_once_and_its_keys_are_made_in_the_background(
     assert (job["state"], job["result"]["added"]) == ("done", 600)
     text = f"{ENGLISH[7]} number 7"
     asked = {"text": text, "source": "en", "target": "de", "memories": [memory], "explain": True}
-    (translated,) = server.http.post("/v1/translate", json=asked).json()["translations"]
-    examples = [e for word in translated["words"] for token in word["tokens"] for e in token["examples"]]
-    assert text in {example["source"] for example in examples}
+    answer = server.http.post("/v1/translate", json=asked).json()
+    assert text in {segment["source"] for segment in answer["segments"]}
     (pair,) = server.http.get(f"/v1/memories/{memory}").json()["pairs"]
     left = [pair["without_keys"]]
     while left[-1]:

@@ -4,27 +4,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from difflib import SequenceMatcher
 from math import prod
 from typing import Any
 
 from kster.translation import TokenExplanation, Translation
+from kster.translation.explanation import Example, Lesson
 from kster.translation.words import placed_words
 
 EXAMPLES = 8  # listed of each token, the weightiest; their weights say how much the rest matters
+DIGITS = 4  # significant ones: more mean nothing to a person
 
 
-def words_of(
-    translation: Translation, homes: Mapping[str, dict[str, Any]], end_token: str
-) -> list[dict[str, Any]]:
+class SegmentTable:
+    """The segments that an answer speaks of, each named once and elsewhere referred to by its number."""
+
+    def __init__(self, homes: Mapping[str, dict[str, Any]]) -> None:
+        """homes: for each memory's directory, how to name it to clients."""
+        self._homes = homes
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._waiting: list[dict[str, Any]] = []
+
+    def number(self, example: Example | Lesson) -> int:
+        key = (example.memory, example.segment)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._numbers)
+            self._waiting.append(
+                {
+                    "number": self._numbers[key],
+                    "memory": self._homes.get(example.memory),
+                    "segment": example.segment,
+                    "source": example.source,
+                    "target": example.target,
+                }
+            )
+        return self._numbers[key]
+
+    def take_new(self) -> list[dict[str, Any]]:
+        """The rows that were not taken before."""
+        new, self._waiting = self._waiting, []
+        return new
+
+
+def words_of(translation: Translation, table: SegmentTable, end_token: str) -> list[dict[str, Any]]:
     """The words of an explained translation, in order; punctuation marks are words of their own.
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
     differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory counted;
-    `term` is the source of the term it was written for, if any; `taught` is the example whose word was taken
-    over as a whole, if any; `confidence` is None unless it was asked for. homes: what clients call the memory
-    in a directory.
+    `term` is the source of the term it was written for, if any; `taught` is the number of the segment whose
+    word was taken over as a whole, if any; `confidence` is None unless it was asked for.
     """
     words: list[dict[str, Any]] = []
     tokens = translation.tokens or ()
@@ -37,15 +65,15 @@ def words_of(
                 "text": word.text,
                 "start": start,
                 "end": end,
-                "mixing_weight": strongest.mixing_weight,
-                "bandwidth": strongest.bandwidth,
-                "probability": prod(token.probability for token in group),
-                "base_probability": prod(token.base_probability for token in group),
+                "mixing_weight": _short(strongest.mixing_weight),
+                "bandwidth": _short(strongest.bandwidth),
+                "probability": _short(prod(token.probability for token in group)),
+                "base_probability": _short(prod(token.base_probability for token in group)),
                 "term": next((token.term for token in group if token.term is not None), None),
-                "taught": _lesson(group, homes),
-                "confidence": group[0].confidence,
-                "tokens": [_token(token, homes) for token in group],
-                "segments": _segments(group, homes),
+                "taught": next((table.number(t.taught) for t in group if t.taught is not None), None),
+                "confidence": _short(group[0].confidence),
+                "tokens": [_token(token, table) for token in group],
+                "segments": _segments(group, table),
             }
         )
     return words
@@ -62,49 +90,55 @@ def mark_changes(base: list[dict[str, Any]], adapted: list[dict[str, Any]]) -> N
                 word["changed"] = True
 
 
+def words_alone(translation: Translation, end_token: str) -> list[dict[str, Any]]:
+    """The same words, with nothing but their places."""
+    tokens = [token.token for token in translation.tokens or ()]
+    placed = placed_words(tokens, translation.text, end_token)
+    return [{"text": word.text, "start": start, "end": end} for word, start, end in placed]
+
+
 def plain_words(text: str) -> list[dict[str, Any]]:
     """Words of a translation that was not explained."""
     found = re.finditer(r"\S+", text)
     return [{"text": word[0], "start": word.start(), "end": word.end()} for word in found]
 
 
-def _token(token: TokenExplanation, homes: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _token(token: TokenExplanation, table: SegmentTable) -> dict[str, Any]:
     ranked = sorted(token.examples, key=lambda example: -example.weight)[:EXAMPLES]
     return {
         "token": token.token,
-        "probability": token.probability,
-        "base_probability": token.base_probability,
-        "example_probability": token.example_probability,
-        "mixing_weight": token.mixing_weight,
-        "bandwidth": token.bandwidth,
-        "examples": [{**asdict(example), "memory": homes.get(example.memory)} for example in ranked],
+        "probability": _short(token.probability),
+        "base_probability": _short(token.base_probability),
+        "example_probability": _short(token.example_probability),
+        "mixing_weight": _short(token.mixing_weight),
+        "bandwidth": _short(token.bandwidth),
+        "examples": [
+            {
+                "number": table.number(example),
+                "position": example.position,
+                "token": example.token,
+                "distance": _short(example.distance),
+                "weight": _short(example.weight),
+            }
+            for example in ranked
+        ],
     }
 
 
-def _lesson(group: Sequence[TokenExplanation], homes: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
-    lesson = next((token.taught for token in group if token.taught is not None), None)
-    return None if lesson is None else asdict(lesson) | {"memory": homes.get(lesson.memory)}
-
-
-def _segments(group: Sequence[TokenExplanation], homes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def _segments(group: Sequence[TokenExplanation], table: SegmentTable) -> list[dict[str, Any]]:
     """The segments that spoke for this word, most influential first."""
     shares: dict[tuple[str, int], float] = {}
-    texts: dict[tuple[str, int], tuple[str, str]] = {}
+    spoke: dict[tuple[str, int], Example] = {}
     for token in group:
         for example in token.examples:
             if example.token != token.token:
                 continue  # it spoke for another word
             key = (example.memory, example.segment)
             shares[key] = shares.get(key, 0.0) + token.mixing_weight * example.weight / len(group)
-            texts[key] = (example.source, example.target)
+            spoke[key] = example
     ranked = sorted(shares.items(), key=lambda item: -item[1])[:EXAMPLES]
-    return [
-        {
-            "memory": homes.get(directory),
-            "segment": segment,
-            "source": texts[directory, segment][0],
-            "target": texts[directory, segment][1],
-            "share": share,
-        }
-        for (directory, segment), share in ranked
-    ]
+    return [{"number": table.number(spoke[key]), "share": _short(share)} for key, share in ranked]
+
+
+def _short(number: float | None) -> float | None:
+    return None if number is None else float(f"{number:.{DIGITS}g}")

@@ -19,7 +19,7 @@ from kster.server.api.context import Reader, TheEngine
 from kster.server.api.file_translation import portions
 from kster.server.api.given_terms import GivenTerm
 from kster.server.api.parameters import memories_of_address
-from kster.server.api.provenance import mark_changes, plain_words, words_of
+from kster.server.api.provenance import SegmentTable, mark_changes, plain_words, words_alone, words_of
 from kster.server.api.texts import MAX_ALTERNATIVES, MAX_MATCHES, Means, Wish, matches_json
 from kster.server.auth.access import Principal
 from kster.server.work.engine import Engine
@@ -30,7 +30,7 @@ from kster.translation.parts import parts_of
 
 router = APIRouter(prefix="/v1", tags=["translate"])
 
-MOST_EXPLAINED = 5_000  # characters in one answer: up to five megabytes of examples
+MOST_EXPLAINED = 5_000  # characters in one answer, which has one to two megabytes
 STREAMED_AT_ONCE = 1_000  # characters: a second or two on two cores
 
 
@@ -45,7 +45,11 @@ class TranslateRequest(BaseModel):
     )
     method: Literal["base", "knn", "kster"] | None = None
     compare: bool = Field(False, description="Also the base model's translation, with changes marked.")
-    explain: bool = Field(False, description="For every word, what decided it and which examples.")
+    explain: bool = Field(
+        False,
+        description="For every word, what decided it and which examples; each segment is named once, in "
+        "`segments`.",
+    )
     confidence: bool = Field(False, description="How likely it and its words are right, from 0 to 1.")
     alternatives: int = Field(0, ge=0, le=MAX_ALTERNATIVES)
     terms: list[GivenTerm] = Field(default_factory=list, description="Kept in the translation, in any form.")
@@ -69,7 +73,17 @@ class TranslateRequest(BaseModel):
 async def translate(
     wanted: TranslateRequest, request: Request, engine: TheEngine, principal: Reader
 ) -> dict[str, Any] | StreamingResponse:
-    """The translations of all texts at once; or, with `stream`, as they are made: see `Asked.stream`."""
+    """The translations of all texts at once, or with `stream` as they are made.
+
+    With `explain`, `segments` names each segment that spoke for a word once, as `{number, memory, segment,
+    source, target}`. Words refer to it by `number`: in `taught`, in `segments`, and in the `examples` of
+    their tokens.
+
+    With `stream`, the first line is the answer without `translations`. Each further line is the translation
+    of a few sentences with the number of their text (`index`), the white space `before` them and, with
+    `explain`, the `segments` that no earlier line has named. `{index, after}` ends a text. `error` is the
+    last line of a stream that could not be finished; what came before it is good.
+    """
     engine.require_size(wanted.texts)
     if wanted.explain and not wanted.stream and (size := sum(map(len, wanted.texts))) > MOST_EXPLAINED:
         raise KsterError(
@@ -81,9 +95,12 @@ async def translate(
     asked = await Asked.of(wanted, request, engine, principal)
     head = await asked.head()
     if wanted.stream:
-        lines = (json.dumps(line, ensure_ascii=False) + "\n" async for line in asked.stream(head))
+        lines = (_line(part) async for part in asked.stream(head))
         return StreamingResponse(lines, media_type="application/x-ndjson")
-    answer = head | {"translations": await asked.translations(wanted.texts)}
+    table = SegmentTable(asked.homes)
+    answer = head | {"translations": await asked.translations(wanted.texts, table)}
+    if wanted.explain:
+        answer["segments"] = table.take_new()
     return answer | {"partial": any(one.lost for one in asked.means.memories)} if wanted.partial else answer
 
 
@@ -143,7 +160,8 @@ class Asked:
             "warnings": means.warnings,
         }
 
-    async def translations(self, texts: list[str]) -> list[dict[str, Any]]:
+    async def translations(self, texts: list[str], table: SegmentTable) -> list[dict[str, Any]]:
+        """table: gets the segments that explain the translations."""
         wanted, served, means = self.wanted, self.served, self.means
         adapted = self.engine.translate(
             served,
@@ -164,38 +182,41 @@ class Asked:
         else:
             results = await adapted
             base = results if wanted.compare else []
-        homes = self.homes
-        matches = await matches_json(texts, means.memories, wanted.matches, wanted.context, homes.get)
+        matches = await matches_json(texts, means.memories, wanted.matches, wanted.context, self.homes.get)
         end = served.model.token_text(served.model.eos_id) if wanted.explain else None
 
         def rendered() -> list[dict[str, Any]]:
             return [
-                _translation_json(result, base[i] if base else None, homes, end) | {"matches": matches[i]}
+                _translation_json(result, base[i] if base else None, table, end) | {"matches": matches[i]}
                 for i, result in enumerate(results)
             ]
 
         return await asyncio.to_thread(rendered)
 
     async def stream(self, head: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """First the head; then the translation of each part of each text, with the number of the text
-        (`index`) and the white space `before` the part; then the white space `after` the text. A stream that
-        could not be finished ends with an `error`; the lines before it are valid."""
+        """The lines that `translate` describes."""
         yield head
+        table = SegmentTable(self.homes)
         known = KnownTexts(self.means.memories)
         try:
             for index, text in enumerate(self.wanted.texts):
                 parts, after = await asyncio.to_thread(parts_of, text, lambda text: bool(known(text)))
                 for some in portions(parts, STREAMED_AT_ONCE):
-                    done = await self.translations([part.text for part in some])
+                    done = await self.translations([part.text for part in some], table)
                     for part, translation in zip(some, done, strict=True):
-                        yield {"index": index, "before": part.before, **translation}
+                        line = {"index": index, "before": part.before, **translation}
+                        yield line | {"segments": table.take_new()} if self.wanted.explain else line
                 yield {"index": index, "after": after}
         except KsterError as error:
             yield {"error": self.engine.catalogue.forget_paths(str(error))}
 
 
+def _line(part: dict[str, Any]) -> str:
+    return json.dumps(part, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
 def _translation_json(
-    result: Translation, base: Translation | None, homes: dict[str, dict[str, Any]], end: str | None
+    result: Translation, base: Translation | None, table: SegmentTable, end: str | None
 ) -> dict[str, Any]:
     """end: the end-of-sentence token, where the translations are explained."""
     answer: dict[str, Any] = {
@@ -209,9 +230,9 @@ def _translation_json(
         answer["confidence"] = result.confidence
         answer["words"] = [asdict(word) for word in result.words or ()]
     if end is not None:
-        answer["words"] = words_of(result, homes, end)
+        answer["words"] = words_of(result, table, end)
     if base is not None:
-        words = words_of(base, homes, end) if end is not None else plain_words(base.text)
+        words = words_alone(base, end) if end is not None else plain_words(base.text)
         answer.setdefault("words", plain_words(result.text))
         mark_changes(words, answer["words"])
         answer["base"] = {"text": base.text, "score": base.score, "words": words}

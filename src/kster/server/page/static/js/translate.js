@@ -145,11 +145,25 @@ function answersKept(asked) {
   return new Map(same ? shown.parts.map((part) => [part.text, part.answer]) : []);
 }
 
-const ask = ({ source, target, memories }, { text }, explain, matches = 0) =>
-  post("/v1/translate", {
-    ...{ text, source, target, memories, compare: true, explain, matches, confidence: true },
-    alternatives: matches ? ALTERNATIVES : 0,
-  });
+const ask = async ({ source, target, memories }, { text }, explain, matches = 0) =>
+  withSegments(
+    await post("/v1/translate", {
+      ...{ text, source, target, memories, compare: true, explain, matches, confidence: true },
+      alternatives: matches ? ALTERNATIVES : 0,
+    }),
+  );
+
+/** An answer names each segment once; here words and tokens get the segments that they refer to by number. */
+function withSegments(answer) {
+  const named = (reference) => ({ ...answer.segments[reference.number], ...reference });
+  const words = answer.segments ? answer.translations.flatMap((each) => each.words) : [];
+  for (const word of words) {
+    word.taught = word.taught === null ? null : answer.segments[word.taught];
+    word.segments = word.segments.map(named);
+    for (const token of word.tokens) token.examples = token.examples.map(named);
+  }
+  return answer;
+}
 
 /** Asks for the examples behind a part of a long text; the element that shows the same word then. */
 export async function explainWord(word) {
