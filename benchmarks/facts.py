@@ -34,7 +34,7 @@ from kster import Memory, Pair, Translator
 from kster.formats import read_pairs
 from kster.smoothing import FitSettings, fit
 from kster.text.negation import loses_negation
-from kster.text.voice import Voice, voices_in
+from kster.text.voice import Voice, is_mixed, voices_in
 from kster.translation import outputs
 from kster.translation.taught_words import TaughtWords
 from machine import describe
@@ -118,7 +118,8 @@ def negations(translator: Translator, rows: list[Row], scratch: Path, *, show: b
 
 
 def voices(translator: Translator, rows: list[Row], scratch: Path, *, show: bool) -> None:
-    """Print how many sentences speak in two voices, and in another than the memory's."""
+    """Print how many sentences mix voices, or one reader and several, and how many speak in another than the
+    memory's."""
     sources = [row["source"] for row in rows]
     wanted: dict[str, Voice | None] = {"base": None, "du": "less", "Sie": "more"}
     for name, voice in wanted.items():
@@ -128,10 +129,10 @@ def voices(translator: Translator, rows: list[Row], scratch: Path, *, show: bool
             for row in read("voices_memory.tsv"):
                 memory.add(row["source"], row[name])
         made = translator.translate(sources, memory=memory)
-        heard = [voices_in(t.text, t.source) for t in made]
-        mixed = sum(len(own) > 1 for own in heard)
+        heard = [set() if is_mixed(t.text, t.source) else voices_in(t.text, t.source) for t in made]
+        mixed = sum(is_mixed(t.text, t.source) for t in made)
         other = sum(len(own) == 1 and own != {voice} for own in heard) if voice else 0
-        print(f"  {name:13} in two voices {mixed:3}   in the other voice {other:3}   of {len(rows)}")
+        print(f"  {name:13} mixed {mixed:3}   in the other voice {other:3}   of {len(rows)}")
         if show:
             print(*(f"    {t.text}" for t, own in zip(made, heard, strict=True) if own != {voice}), sep="\n")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.text.voice import voice_of, voices_in
+from kster.text.voice import is_mixed, leaves, voice_of, voices_in
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,12 @@ from kster.text.voice import voice_of, voices_in
         ("Öffne deinen Korb, wenn du willst.", "less"),
         ("Habt ihr euch verletzt?", "less"),
         ("Dein Konto ist bereit.", "less"),
+        ("Klicke auf den Knopf und gib den Namen ein.", "less"),
+        ("Bitte merk es dir.", "less"),
+        ("Zeigt den Namen der Schrift an.", None),
+        ("Besuche in der Woche; Filter, die leer sind", None),
+        ("Teile der Stadt und Frage der Woche", None),
+        ("Die Datei liegt in ${log-dir}.", None),
         ("Sie ging nach Hause.", None),
         ("Ihr Hund bellt.", None),
         ("Der Deckel ist offen.", None),
@@ -40,8 +46,53 @@ def test_other_languages_have_none() -> None:
         ("Sie können dein Konto sehen.", "They can see your account.", {"less"}),
         ("Ich öffne die Tür und nehme Ihre Tasche.", "I open the door and take your bag.", {"more"}),
         ("Prüfen Sie Ihre Angaben.", "Check your details.", {"more"}),
+        ("Buche Ihren Tisch.", "Book your table.", {"more", "less"}),
+        ("Buche jetzt Ihren Tisch.", "Book your table now.", {"more", "less"}),
+        ("Führt Ihre Maus über Ihren Namen.", "Move your mouse over your name.", {"more", "less"}),
+        ("Führt Ihre Maus über Ihren Namen?", "Does your mouse move over your name?", {"more"}),
+        ("Zeigt Ihre Dateien an.", "Shows your files.", {"more"}),
+        ("Wenn Sie wollen, nimm Platz.", "If you want, take a seat.", {"more", "less"}),
+        (
+            "Nehmen Sie Platz oder Ihr werdet ihn verlieren.",
+            "Sit down or you will lose it.",
+            {"more", "less"},
+        ),
+        ("Ihr, die ihr glaubt, helft euch.", "You who believe, help each other.", {"less"}),
         ("Die Tür ist offen.", "The door is open.", set()),
     ],
 )
 def test_two_voices_in_one_sentence_are_heard(text: str, source: str, voices: set[str]) -> None:
     assert voices_in(text, source) == voices
+
+
+@pytest.mark.parametrize(
+    ("text", "mixed"),
+    [
+        ("Nehmt deinen Platz.", True),
+        ("Setz dein Fahrrad ab und schließt dein Tor.", True),
+        ("Dein Nachbar bittet euch, leise zu sein.", True),
+        ("Buche Ihren Tisch.", True),
+        ("Nimm deine Freunde mit, wenn ihr könnt.", False),
+        ("Sag: Nehmt eure Plätze ein.", False),
+        ("Nimm deinen Platz und schließe die Tür.", False),
+        ("Nehmen Sie Ihren Platz ein.", False),
+    ],
+)
+def test_one_reader_and_several_are_mixed_within_a_clause(text: str, mixed: bool) -> None:
+    assert is_mixed(text, "Take your seat.") is mixed
+
+
+@pytest.mark.parametrize(
+    ("begun", "left"),
+    [
+        ("Zieh", False),  # "Ziehen Sie" can still come
+        ("Zieh ", True),
+        ("Ziehen Sie Ihre", False),
+        ("Ziehen Sie dein", True),
+        ("Öffnen Sie die Tür und schließ", False),
+    ],
+)
+def test_the_beginning_of_a_sentence_leaves_its_voice_with_the_first_whole_word(
+    begun: str, left: bool
+) -> None:
+    assert leaves("more", begun, "Pull your chair.") is left

@@ -3,52 +3,58 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from kster.text.imperatives import orders_in
 
 Voice = Literal["more", "less"]
 """As DeepL calls formality."""
 
+Address = Literal["Sie", "du", "ihr"]
+"""One reader or several, formally; one; several."""
+
 LANGUAGES = ("de",)
-WORDS: dict[Voice, tuple[str, ...]] = {
-    "more": ("Sie", "Ihnen", "Ihr", "Ihre", "Ihrem", "Ihren", "Ihrer", "Ihres"),
-    "less": (
-        *("du", "dich", "dir", "dein", "deine", "deinem", "deinen", "deiner", "deines"),
-        *("euch", "euer", "eure", "eurem", "euren", "eurer", "eures"),
-    ),
+VOICE_OF: dict[Address, Voice] = {"Sie": "more", "du": "less", "ihr": "less"}
+WORDS: dict[Address, tuple[str, ...]] = {
+    "Sie": ("Sie", "Ihnen", "Ihr", "Ihre", "Ihrem", "Ihren", "Ihrer", "Ihres"),
+    "du": ("du", "dich", "dir", "dein", "deine", "deinem", "deinen", "deiner", "deines"),
+    "ihr": ("euch", "euer", "eure", "eurem", "euren", "eurer", "eures"),
 }
-_INFORMAL = re.compile(rf"\b(?:{'|'.join(WORDS['less'])})\b", re.IGNORECASE)
-_FORMAL = re.compile(rf"\b(?:{'|'.join(WORDS['more'])})\b")
+_YOU_DO = "(?:könnt|habt|seid|werdet|müsst|dürft|sollt|wollt|wisst|gebt|nehmt)"  # said of several
+_FORMAL = re.compile(rf"\b(?:{'|'.join(WORDS['Sie'])})\b(?! {_YOU_DO}\b)")
 # At the beginning of a sentence "Sie" and "Ihr" may be "she", "they" and "her".
 _INNER_FORMAL = re.compile(rf"(?<=[\w,;:–] ){_FORMAL.pattern}")
-# What one person is told to do ("Klicke", "Gib"): verbs that texts for readers are full of, in forms that are
-# no other words. "Ich klicke" is said of oneself.
-_VERBS = (
-    "aktiviere|aktualisiere|akzeptiere|ändere|antworte|bearbeite|beende|behalte|beginne|benutze"
-    "|besuche|bestätige|bewahre|bewege|bring|bringe|denke|drehe|dreh|drucke|drücke|entferne"
-    "|entscheide|erlaube|erneuere|erstelle|folge|frag|frage|fülle|geh|gehe|gib|halte|hebe|hilf|hol"
-    "|hole|hör|höre|installiere|kauf|kaufe|klick|klicke|komm|komme|kopiere|lade|lass|lasse|leere"
-    "|leg|lege|lern|lerne|lies|lösche|mach|mache|melde|miss|nimm|nutze|öffne|pack|packe|plane"
-    "|prüfe|putze|reinige|ruf|rufe|sag|sage|schalt|schalte|schau|schaue|schick|schicke|schließ"
-    "|schließe|schneide|schreib|schreibe|schütze|sei|sende|setz|setze|sieh|speichere|sprich|starte"
-    "|steck|stecke|stell|stelle|tausche|teile|tippe|trag|trage|triff|trink|trinke|überprüfe"
-    "|unterschreibe|verbinde|vergiss|vergleiche|verlass|verlasse|vermeide|versuche|verwende|wähle"
-    "|warte|wasch|wasche|wechsle|wirf|wische|zahle|zähle|zeig|zeige|zieh|ziehe"
-)
-TOLD = tuple(_VERBS.split("|"))
-_TOLD = re.compile(
-    rf"(?:^|[.!?:;,–] |\b(?:bitte|und|oder|dann|danach) )(?:{_VERBS})\b(?! ich\b)", re.IGNORECASE
-)
+_TO_ONE = re.compile(rf"(?<![-/{{$.])\b(?:{'|'.join(WORDS['du'])})\b", re.IGNORECASE)  # "${log-dir}" is none
+_TO_SEVERAL = re.compile(rf"\b(?:{'|'.join(WORDS['ihr'])}|ihr {_YOU_DO})\b", re.IGNORECASE)
 _THEY = re.compile(r"\b(?:they|them|their|these|those|she|hers?|it|its)\b", re.IGNORECASE)
+# English that tells nobody to do something: "Shows your files" is no order either.
+_ASKS = re.compile(
+    r"(?:if|when|while|before|after|once|unless|do|does|did|is|are|was|were|can|could|will|would|shall|should|may"
+    r"|might|must|have|has|had|what|where|why|how|who|whose|which|\w+[^s]s)\b(?! not\b)",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[^.,;:!?…–—()\"„“”»«\n]+")
+
+
+class Heard(NamedTuple):
+    """Where a text addresses its reader."""
+
+    address: Address
+    at: int
+    end: int
+    is_order: bool = False
 
 
 def voice_of(text: str, language: str) -> Voice | None:
     """None for a text that does not address its reader, and for other languages."""
     if not speaks(language):
         return None
-    formal, informal = len(_INNER_FORMAL.findall(text)), len(_INFORMAL.findall(text))
-    if formal == informal:
+    heard = Counter(VOICE_OF[one.address] for one in _heard(text, ""))
+    if heard["more"] == heard["less"]:
         return None
-    return "more" if formal > informal else "less"
+    return "more" if heard["more"] > heard["less"] else "less"
 
 
 def speaks(language: str) -> bool:
@@ -60,15 +66,49 @@ def voices_in(text: str, source: str = "") -> set[Voice]:
     """All the voices that a German text speaks in: one, none, or by mistake both.
 
     source: what it translates. Where that is English and speaks of "you" and nobody else, the first "Sie"
-    is the reader, too.
+    is the reader, too, and a verb at the head tells the reader something if the source's does.
     """
+    return {VOICE_OF[one.address] for one in _heard(text, source)}
+
+
+def is_mixed(text: str, source: str = "") -> bool:
+    """Whether a German text speaks in two voices, or in one clause to one reader and to several.
+
+    source: see `voices_in`.
+    """
+    return _mixes(text, list(_heard(text, source)))
+
+
+def leaves(voice: Voice, text: str, source: str) -> bool:
+    """Whether the beginning of a German text speaks in another voice than this, or in a mixed one already.
+
+    Its last word may go on, "Zieh" as "Ziehen"; source: see `voices_in`.
+    """
+    heard = [one for one in _heard(text, source) if not (one.is_order and one.end == len(text))]
+    return any(VOICE_OF[one.address] != voice for one in heard) or _mixes(text, heard)
+
+
+def _heard(text: str, source: str) -> Iterator[Heard]:
     is_you = re.search(r"\byour?\b", source, re.IGNORECASE) is not None and not _THEY.search(source)
-    found: set[Voice] = set()
-    if (_FORMAL if is_you else _INNER_FORMAL).search(text):
-        found.add("more")
-    if _INFORMAL.search(text) or (_TOLD.search(text) and not re.search(r"\bich\b", text)):
-        found.add("less")
-    return found
+    for order in orders_in(text, to_reader=is_you and not _ASKS.match(source)):
+        yield Heard(order.to, order.at, order.at + len(order.word), is_order=True)
+    for found in _TO_ONE.finditer(text):
+        yield Heard("du", *found.span())
+    several = [Heard("ihr", *found.span()) for found in _TO_SEVERAL.finditer(text)]
+    yield from several
+    # "Ihr, die ihr glaubt" speaks to several.
+    first_is_formal = is_you and not (several and re.match(r"\W*Ihr\b", text))
+    for found in (_FORMAL if first_is_formal else _INNER_FORMAL).finditer(text):
+        yield Heard("Sie", *found.span())
+
+
+def _mixes(text: str, heard: list[Heard]) -> bool:
+    if len({VOICE_OF[one.address] for one in heard}) > 1:
+        return True
+    if {one.address for one in heard} != {"du", "ihr"}:
+        return False
+    spans = [clause.span() for clause in _CLAUSE.finditer(text)]
+    return any(len({one.address for one in heard if begin <= one.at < end}) > 1 for begin, end in spans)
 
 
 def includes_writer(text: str) -> bool:

@@ -11,8 +11,7 @@ Two things are checked in the finished text, since no single token shows them:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -21,16 +20,17 @@ from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
 from kster.text.negation import loses_negation
-from kster.text.voice import TOLD, WORDS, Voice, includes_writer, speaks, voice_of, voices_in
-from kster.translation.beam import Hypothesis, PerSentence, Watching
+from kster.text.voice import Voice, includes_writer, is_mixed, leaves, speaks, voice_of, voices_in
+from kster.translation.beam import Beams, Chosen, Hypothesis, Steering
+from kster.translation.words import SPACE
 
 NEARLY = 0.8  # nats of the score, which is divided by length: how much worse the one taken may be
 SIMILAR = 16  # segments whose voice is looked at
 HEARD = 2  # of them that must have a voice …
 CLEAR = 0.8  # … and the share of these that must have the same
 MORE_CANDIDATES = 16  # in place of those that must not be taken
+UNWANTED = -1.0e4  # log p of those
 
-OTHER: dict[Voice, Voice] = {"more": "less", "less": "more"}
 SearchAgain = Callable[[list[int], list[Voice]], list[list[Hypothesis]]]
 """Given sentences and a voice for each, their hypotheses without the words of the other voice."""
 
@@ -88,9 +88,10 @@ def _wish(
     if not voices:
         return ()
     wanted = None if memory is None else clear_voice(memory, text, model.target_lang or "")
+    mixed = is_mixed(written, text)
     if wanted is not None:
-        return () if voices == {wanted} else (wanted,)
-    return ("more", "less") if len(voices) > 1 else ()
+        return (wanted,) if mixed or voices != {wanted} else ()
+    return ("more", "less") if mixed else ()
 
 
 def clear_voice(memory: SearchableMemory, text: str, language: str) -> Voice | None:
@@ -111,8 +112,9 @@ def _in_one_voice(
     others = [one for one in sorted(set(others), key=lambda one: -one.score) if one.tokens != best.tokens]
     first, *written = model.detokenise([one.tokens for one in [best, *others]])
     good = [
-        len(heard := voices_in(one, text)) == 1
+        bool(heard := voices_in(one, text))
         and heard <= set(voices)
+        and not is_mixed(one, text)
         and includes_writer(one) <= includes_writer(first)  # "Vergessen wir" is no way out
         and not loses_negation(text, one, *languages)
         for one in written
@@ -120,58 +122,65 @@ def _in_one_voice(
     return first_good([best, *others], [False, *good]) if any(good) else [best, *others]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class InOneVoice:
-    """A predictor that leaves out the words of other voices."""
+    """Steers a search away from what speaks in another voice than the one wanted for each sentence."""
 
-    predict: Predict
-    left_out: Tensor  # (s, w) int64: tokens, of each sentence
-
-    @classmethod
-    def of(cls, predict: Predict, model: BaseModel, voices: Sequence[Voice]) -> InOneVoice:
-        tokens = {voice: _tokens(model, OTHER[voice]) for voice in set(voices)}
-        width = max(map(len, tokens.values()))
-        rows = [tokens[voice] + [model.pad_id] * (width - len(tokens[voice])) for voice in voices]
-        return cls(predict, torch.tensor(rows, device=model.device))
-
-    @property
-    def watches(self) -> bool:
-        return isinstance(self.predict, Watching) and self.predict.watches
-
-    def __call__(
+    def __init__(
         self,
-        queries: Tensor,
-        logits: Tensor,
-        count: int,
-        wanted: Tensor | None = None,
-        focus: Tensor | None = None,
-    ) -> Candidates:
-        tokens, log_probs = self.predict(queries, logits, count + MORE_CANDIDATES, wanted, focus)
-        rows = len(tokens) // len(self.left_out)
-        left_out = self.left_out.repeat_interleave(rows, 0)  # (s · b, w)
-        is_out = (tokens[:, :, None] == left_out[:, None]).any(-1)
-        return Candidates(tokens, log_probs.masked_fill(is_out, -1.0e4))
+        model: BaseModel,
+        texts: Sequence[str],
+        voices: Sequence[Voice],
+        beam: int,
+        terms: Steering | None,
+    ) -> None:
+        """terms: what else the translations must have."""
+        self._model, self._texts, self._voices, self._terms = model, texts, voices, terms
+        self._said = [[""] * beam for _ in texts]  # by each beam so far
 
-    def keep(self, sentences: Tensor) -> InOneVoice:
-        predict = self.predict.keep(sentences) if isinstance(self.predict, PerSentence) else self.predict
-        return InOneVoice(predict, self.left_out.index_select(0, sentences))
+    def predictor(self, predict: Predict, beams: Beams, step: int) -> Predict:
+        inner = predict if self._terms is None else self._terms.predictor(predict, beams, step)
+        rows = [(i, said) for i in beams.sentence.tolist() for said in self._said[i]]
 
+        def in_one_voice(
+            queries: Tensor,
+            logits: Tensor,
+            count: int,
+            wanted: Tensor | None = None,
+            focus: Tensor | None = None,
+        ) -> Candidates:
+            tokens, log_probs = inner(queries, logits, count + MORE_CANDIDATES, wanted, focus)
+            columns = zip(rows, tokens.tolist(), log_probs.tolist(), strict=True)
+            unwanted = [self._unwanted(*row, own, scores, count) for row, own, scores in columns]
+            mask = torch.tensor(unwanted, device=log_probs.device)
+            return Candidates(tokens, log_probs.masked_fill(mask, UNWANTED))
 
-def _tokens(model: BaseModel, voice: Voice) -> list[int]:
-    """Tokens that write words of a voice, or begin them: "d" of "d·einen" begins hardly anything else.
+        return in_one_voice
 
-    Those that also begin the polite form, as "Zieh" of "Zieh·en" does, are left out.
-    """
-    tokens = {ids[0] for ids in _read(model, WORDS[voice])}
-    tokens |= {ids[0] for ids in _read(model, map(str.capitalize, WORDS[voice])) if len(ids) == 1}
-    if voice == "less":
-        told = [form for word in TOLD for form in (word, word.capitalize())]
-        polite = _read(model, [word + ("n" if word.endswith("e") else "en") for word in told])
-        begun = {ids[0] for ids in polite}
-        tokens |= {ids[0] for ids in _read(model, told) if len(ids) == 1} - begun
-    return sorted(tokens)
+    def choose(self, beams: Beams, candidates: Candidates, chosen: Chosen, step: int) -> Chosen:
+        return chosen if self._terms is None else self._terms.choose(beams, candidates, chosen, step)
 
+    def follow(self, beams: Beams, step: int, penalty: float) -> None:
+        if self._terms is not None:
+            self._terms.follow(beams, step, penalty)
+        parents, tokens = beams.parents[:, step].tolist(), beams.tokens[:, step].tolist()
+        for i, own_parents, own in zip(beams.sentence.tolist(), parents, tokens, strict=True):
+            before = self._said[i]
+            self._said[i] = [
+                self._with(before[parent], token) for parent, token in zip(own_parents, own, strict=True)
+            ]
 
-def _read(model: BaseModel, words: Iterable[str]) -> list[list[int]]:
-    read = model.tokenise_target(list(words))
-    return [[token for token in ids if token != model.eos_id] for ids in read]
+    def _unwanted(
+        self, i: int, said: str, tokens: list[int], log_probs: list[float], count: int
+    ) -> list[bool]:
+        """Which tokens leave the voice of a sentence, of the likeliest, until `count` of them do not."""
+        found, good = [False] * len(tokens), 0
+        for at in sorted(range(len(tokens)), key=lambda at: -log_probs[at]):
+            found[at] = leaves(self._voices[i], self._with(said, tokens[at]), self._texts[i])
+            good += not found[at]
+            if good == count:
+                break
+        return found
+
+    def _with(self, said: str, token: int) -> str:
+        piece = " " if token == self._model.eos_id else self._model.token_text(token)
+        return (said + piece.replace(SPACE, " ")).lstrip()

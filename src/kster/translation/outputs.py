@@ -18,7 +18,7 @@ from kster.text.negation import loses_negation
 from kster.text.projection import Link
 from kster.text.voice import Voice
 from kster.translation.batches import batches
-from kster.translation.beam import Hypothesis, PerSentence, beam_search
+from kster.translation.beam import Hypothesis, PerSentence, Steering, beam_search
 from kster.translation.choice import NEARLY, InOneVoice, chosen
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
@@ -149,9 +149,18 @@ class _Batch:
         marked = same_marks(piece, new[0]) >= same_marks(piece, old[0])
         return denied and marked and new[1] >= old[1] - NEARLY
 
-    def _search(self, places: Sequence[int], predict: Predict) -> list[list[Hypothesis]]:
-        """Hypotheses of the sentences at these places, by a predictor that knows them alone."""
+    def _search(
+        self, places: Sequence[int], predict: Predict, voices: Sequence[Voice] = ()
+    ) -> list[list[Hypothesis]]:
+        """Hypotheses of the sentences at these places, by a predictor that knows them alone.
+
+        voices: that each of them is to speak in, if any.
+        """
         guided = [self.guided[i] for i in places]
+        steering: Steering | None = self.call.terms.search(guided, self.beam, self.call.decoding.n_best)
+        if voices:
+            texts = [self.texts[i] for i in places]
+            steering = InOneVoice(self.call.decoder.model, texts, voices, self.beam, steering)
         return beam_search(
             self.call.decoder,
             [self.sources[i] for i in places],
@@ -160,15 +169,15 @@ class _Batch:
             length_penalty=self.call.length_penalty,
             limits=[self.limits[i] for i in places],
             n_best=self.beam,  # one of the others may have kept what the best has lost
-            terms=self.call.terms.search(guided, self.beam, self.call.decoding.n_best),
+            terms=steering,
         )
 
     def _in_one_voice(self, places: list[int], voices: list[Voice]) -> list[list[Hypothesis]]:
-        """The search again, for these sentences alone, each without the words of the other voice."""
-        model, predict = self.call.decoder.model, self.predict
+        """The search again, for these sentences alone, each without what speaks in the other voice."""
+        predict = self.predict
         if isinstance(predict, PerSentence):
-            predict = predict.keep(torch.tensor(places, device=model.device))
-        return self._search(places, InOneVoice.of(predict, model, voices))
+            predict = predict.keep(torch.tensor(places, device=self.call.decoder.model.device))
+        return self._search(places, predict, voices)
 
 
 def _by_beam(guided: Sequence[Guided], beam: int) -> Iterator[tuple[list[int], int]]:
