@@ -143,6 +143,12 @@ class Database:
         ).fetchall()
         return Spans.of(rows)
 
+    def mark(self) -> str | None:
+        """Of the file that has the table of segments, see `saved_spans`."""
+        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'saved_spans'").fetchone():
+            return None
+        return self.execute("SELECT MAX(mark) FROM saved_spans").fetchone()[0]
+
     def sources(self, after: int, last: int) -> Iterator[tuple[int, int, str]]:
         """Id, pair hash and source of segments from `after` + 1 to `last` that are or may become live."""
         statement = "SELECT id, pair_hash, source FROM segments WHERE id > ? AND id <= ? AND removed <> 1 "
@@ -326,6 +332,12 @@ class Database:
             )
         finally:
             self.execute("PRAGMA busy_timeout = 60000")
+
+    def set_mark(self, mark: str) -> None:
+        """The one that counts from now on. The table is made when a memory is large enough to need it."""
+        self.execute("CREATE TABLE IF NOT EXISTS saved_spans (mark TEXT NOT NULL)")
+        self.execute("DELETE FROM saved_spans")
+        self.execute("INSERT INTO saved_spans VALUES (?)", (mark,))
 
     def set_state(self, state: State) -> None:
         self.execute(

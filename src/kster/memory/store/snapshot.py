@@ -11,6 +11,7 @@ from kster.errors import MemoryStoreError
 from kster.memory.store.database import LIVE, REMOVED, State
 from kster.memory.store.entry_files import MappedEntries
 from kster.memory.store.failures import said
+from kster.memory.store.saved_spans import all_spans, save_if_worth
 from kster.memory.store.spans import NO_KEYS_YET, Spans
 from kster.memory.store.store import Store
 
@@ -46,16 +47,19 @@ def take_snapshot(store: Store, previous: Snapshot | None) -> Snapshot:
             state = database.state()
             if previous is not None and previous.generation == state.generation:
                 return previous
-            same_files = previous is not None and previous.epoch == state.epoch
-            since = previous.generation if previous is not None and same_files else -1
-            spans = database.spans(since)
+            known = previous if previous is not None and previous.epoch == state.epoch else None
+            if known is not None:
+                spans, unsaved = database.spans(known.generation), 0
+            else:
+                spans, unsaved = all_spans(store, database, state)
         try:
             entries = store.map_entries(state)
         except FileNotFoundError as error:
             if _is_current(store, state):
                 raise MemoryStoreError(f"{store.directory}: cannot be read ({said(error)})") from error
             continue  # a compaction replaced the files in between
-        return _advance(previous if same_files else None, state, entries, spans)
+        save_if_worth(store, spans, state, unsaved)
+        return _advance(known, state, entries, spans)
 
 
 def _is_current(store: Store, state: State) -> bool:

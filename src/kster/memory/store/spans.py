@@ -51,6 +51,15 @@ class Spans:
     def followed_by(self, others: Spans) -> Spans:
         return Spans(*(np.concatenate(pair) for pair in zip(self.columns, others.columns, strict=True)))
 
+    def updated(self, newer: Spans) -> Spans:
+        """With these lines in the place of those of the same segments, and the others behind them."""
+        known = newer.segment_ids <= (self.segment_ids[-1] if len(self) else -1)
+        old, lines = newer.where(known), np.searchsorted(self.segment_ids, newer.segment_ids[known])
+        columns = [column.copy() for column in self.columns]
+        for column, changed in zip(columns, old.columns, strict=True):
+            column[lines] = changed
+        return Spans(*columns).followed_by(newer.where(~known))
+
     def with_keys(self, made: Spans) -> Spans:
         """With the keys that were made for some of these segments; made: their lines as they are now."""
         lines = np.searchsorted(self.segment_ids, made.segment_ids)
