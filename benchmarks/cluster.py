@@ -5,7 +5,8 @@
 
 A cluster on this machine, started and stopped here. Everything is a ratio of two ways measured in turns:
 
-- the tax: translating with a memory on one shard, over translating with the same memory in a directory;
+- the tax: translating with a memory on one shard, over translating with the same memory in a directory, in
+  time, and in processor time of this process and the shard's, which other work on the machine disturbs less;
 - shards: finding and fetching the shortlists of a sentence over S shards with S times the entries, over one;
 - replicas: sentences a second of R processes that translate at the same time, over R times that of one;
 - the wire: bytes and time of a batch's keys as float16, and as int8 with a scale for each key.
@@ -37,7 +38,7 @@ import numpy as np
 import ray
 from ray.cluster_utils import Cluster
 
-from kster.cluster.calls import CATALOGUE_RESOURCE, SHARD, SHARD_RESOURCE, change
+from kster.cluster.calls import CATALOGUE_RESOURCE, NAMESPACE, SHARD, SHARD_RESOURCE, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.connection import SYSTEM_SETTINGS, connect, leave, start_actors
@@ -98,14 +99,31 @@ def on_shards(
 
 def in_turns(ways: dict[str, Callable[[], object]], turns: int = TURNS) -> dict[str, float]:
     """Seconds of each way: the median of some turns, after one that does not count."""
+    return _in_turns(ways, turns, time.perf_counter)
+
+
+def processor_in_turns(ways: dict[str, Callable[[], object]], shard: int) -> dict[str, float]:
+    """Seconds that each way keeps a core busy in this process and in that of a shard: as above."""
+    return _in_turns(ways, TURNS, lambda: busy_seconds(os.getpid()) + busy_seconds(shard))
+
+
+def _in_turns(
+    ways: dict[str, Callable[[], object]], turns: int, clock: Callable[[], float]
+) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(turns + 1):
         for name, way in ways.items():
-            began = time.perf_counter()
+            began = clock()
             way()
             if turn:
-                seconds[name].append(time.perf_counter() - began)
+                seconds[name].append(clock() - began)
     return {name: statistics.median(own) for name, own in seconds.items()}
+
+
+def busy_seconds(process: int) -> float:
+    """What a process's threads have had of the processor (Linux)."""
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 @ray.remote(num_cpus=0)
@@ -179,22 +197,26 @@ def report(
     local = Memory.open(data / "shards" / "0" / "1-0", model)
     entries = local.entry_count
     print(f"{entries:,} entries a shard")
-    alone = in_turns(
-        {
+    shard, _ = ray.get(ray.get_actor(f"{SHARD}0", namespace=NAMESPACE).process.remote())
+    ways: dict[str, dict[str, Callable[[], object]]] = {
+        "one by one": {
             "directory": lambda: [translator.translate([text], memory=local) for text in texts],
             "shard": lambda: [translator.translate([text], memory=one) for text in texts],
-        }
-    )
-    batch = in_turns(
-        {
+        },
+        "in a batch": {
             "directory": lambda: translator.translate(texts, memory=local),
             "shard": lambda: translator.translate(texts, memory=one),
-        }
-    )
-    for what, seconds in (("one by one", alone), ("in a batch", batch)):
-        ms = {way: 1000 * s / len(texts) for way, s in seconds.items()}
-        tax = seconds["shard"] / seconds["directory"]
-        print(f"tax {what}: {ms['directory']:.1f} ms a sentence, {ms['shard']:.1f} on a shard: {tax:.3f}")
+        },
+    }
+    for what, both in ways.items():
+        for clock, seconds in (("time", in_turns(both)), ("processor", processor_in_turns(both, shard))):
+            ms = {way: 1000 * s / len(texts) for way, s in seconds.items()}
+            tax = seconds["shard"] / seconds["directory"]
+            print(
+                f"tax {what}, {clock}: {ms['directory']:.1f} ms a sentence, {ms['shard']:.1f} on a shard: "
+                f"{tax:.3f}",
+                flush=True,
+            )
     asked = [Sentence(text) for text in texts]
     found = in_turns(
         {

@@ -1,11 +1,15 @@
 """How do disk, RAM and time grow with a memory, up to many millions of entries?
 
     python benchmarks/large_memory.py [--model models/en-de] [--entries 100000,1000000] [--sentences 16]
+    python benchmarks/large_memory.py --segments 500000
 
 The memory is the shipped example, its segments repeated with other numbers in the texts and keys that differ
 a little, so that no corpus is needed. For each size: seconds and bytes on disk to make it; seconds to open it
 and to find the first shortlist in a fresh process, and what that process then holds; and the median
 milliseconds of finding and gathering one sentence's shortlist.
+
+With --segments only opening is measured, of so many segments without keys: processor seconds until a text has
+been looked for, with the table of segments read from its file and from SQLite, in turns.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ from machine import describe
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXAMPLE_SEGMENTS = 1_000
 AT_ONCE = 20_000  # segments of one change
+OPENINGS = 3  # of each kind, after one that does not count
 
 
 def sentences(count: int) -> list[str]:
@@ -93,6 +98,34 @@ def opened(directory: Path, texts: Sequence[str]) -> None:
     print(json.dumps({"first": first, "ms": 1000 * statistics.median(seconds), "held_mb": held}))
 
 
+def looked_for(directory: Path, text: str) -> None:
+    """In a process of its own: open a memory, look for a text, and print the processor seconds it took."""
+    began = time.process_time()
+    Memory.open(directory).similar(text, 256)
+    print(time.process_time() - began)
+
+
+def opening(model: BaseModel, segments: int, folder: Path | None) -> None:
+    text = sentences(1)[0]
+    with tempfile.TemporaryDirectory(prefix="kster-", dir=folder) as place:
+        directory = Path(place) / "memory"
+        with Memory.create(directory, model) as memory:
+            memory.import_pairs(pairs(segments), keys="later")
+            memory.similar(text, 256)  # the index of sources is written
+        command = [sys.executable, __file__, "--look", str(directory), text]
+        seconds: dict[str, list[float]] = {"SQLite": [], "its file": []}
+        for turn in range(OPENINGS + 1):
+            (directory / "index" / "segments.npz").unlink(missing_ok=True)
+            for own in seconds.values():
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                if turn:
+                    own.append(float(done.stdout))
+        for way, own in seconds.items():
+            print(
+                f"{segments:,} segments, their table from {way}: {statistics.median(own):.2f} s of one core"
+            )
+
+
 def held_bytes() -> int:
     """What this process holds for itself, mapped files aside."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -105,13 +138,22 @@ def main() -> None:
     parser.add_argument("--entries", default="100000,1000000")
     parser.add_argument("--sentences", type=int, default=16)
     parser.add_argument("--folder", type=Path, help="where there is room; by default a temporary one")
+    parser.add_argument("--segments", type=int, help="measure opening alone")
     parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--look", nargs=2, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
+    if wanted.look:
+        looked_for(Path(wanted.look[0]), wanted.look[1])
+        return
     if wanted.open:
         opened(wanted.open, sentences(wanted.sentences))
         return
-    print(describe(model=wanted.model, entries=wanted.entries, sentences=wanted.sentences), flush=True)
     model = BaseModel.load(wanted.model, device="cpu")
+    if wanted.segments:
+        print(describe(model=wanted.model, segments=wanted.segments), flush=True)
+        opening(model, wanted.segments, wanted.folder)
+        return
+    print(describe(model=wanted.model, entries=wanted.entries, sentences=wanted.sentences), flush=True)
     drafts = [d for d in drafts_of(model, pairs(EXAMPLE_SEGMENTS), Origin()) if isinstance(d, Draft)]
     with tempfile.TemporaryDirectory(prefix="kster-", dir=wanted.folder) as folder:
         memory, copy = Memory.create(Path(folder) / "memory", model), 0
