@@ -98,13 +98,6 @@ def opened(directory: Path, texts: Sequence[str]) -> None:
     print(json.dumps({"first": first, "ms": 1000 * statistics.median(seconds), "held_mb": held}))
 
 
-def looked_for(directory: Path, text: str) -> None:
-    """In a process of its own: open a memory, look for a text, and print the processor seconds it took."""
-    began = time.process_time()
-    Memory.open(directory).similar(text, 256)
-    print(time.process_time() - began)
-
-
 def opening(model: BaseModel, segments: int, folder: Path | None) -> None:
     text = sentences(1)[0]
     with tempfile.TemporaryDirectory(prefix="kster-", dir=folder) as place:
@@ -112,14 +105,15 @@ def opening(model: BaseModel, segments: int, folder: Path | None) -> None:
         with Memory.create(directory, model) as memory:
             memory.import_pairs(pairs(segments), keys="later")
             memory.similar(text, 256)  # the index of sources is written
-        command = [sys.executable, __file__, "--look", str(directory), text]
-        seconds: dict[str, list[float]] = {"SQLite": [], "its file": []}
+        seconds: dict[str, list[float]] = {"SQLite, which writes the file": [], "its file": []}
         for turn in range(OPENINGS + 1):
             (directory / "index" / "segments.npz").unlink(missing_ok=True)
             for own in seconds.values():
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                began = time.process_time()
+                with Memory.open(directory) as memory:
+                    memory.similar(text, 256)
                 if turn:
-                    own.append(float(done.stdout))
+                    own.append(time.process_time() - began)
         for way, own in seconds.items():
             print(
                 f"{segments:,} segments, their table from {way}: {statistics.median(own):.2f} s of one core"
@@ -140,11 +134,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where there is room; by default a temporary one")
     parser.add_argument("--segments", type=int, help="measure opening alone")
     parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--look", nargs=2, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
-    if wanted.look:
-        looked_for(Path(wanted.look[0]), wanted.look[1])
-        return
     if wanted.open:
         opened(wanted.open, sentences(wanted.sentences))
         return
