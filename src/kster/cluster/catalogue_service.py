@@ -50,7 +50,7 @@ class CatalogueService:
     """One connection to the file, and the lock that keeps other servers away from it."""
 
     def __init__(self, data: Path) -> None:
-        self._owned = _owned(data)  # let go of when the process ends
+        self._owned = _owned(data)  # released when the process ends
         self._database = ServerDatabase(data)
         for statement in SCHEMA.split(";\n"):
             self._database.change(statement)
@@ -83,7 +83,7 @@ class CatalogueService:
 
 
 def _owned(data: Path) -> AbstractContextManager[None]:
-    """The lock of a data directory; an owner that died a moment ago may not have let go of it yet."""
+    """The lock of a data directory; an owner that died a moment ago may not have released it yet."""
     deadline = time.monotonic() + OWNER_SECONDS
     while True:
         lock = sole_server(data)

@@ -1,8 +1,8 @@
-"""A memory directory of a shard, whose changes are done once however often they are asked for.
+"""A memory directory of a shard, whose changes are made once however often they are requested.
 
-Keys are made by whoever asks: a shard has no model. Every change carries the id of its request, which is
-written down in the transaction that makes the change: a request that comes again, since nobody knows whether
-the first call got through, is answered and not done again.
+Keys are made by the caller: a shard has no model. Every change carries the id of its request, which is
+recorded in the transaction that makes the change. If a caller does not know whether a request arrived and
+repeats it, it is answered but not carried out again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _PreparedKeys:
         self._prepared = prepared
 
     def tokenise_source(self, texts: Sequence[str]) -> list[list[int]]:
-        return [[] for _ in texts]  # whoever made the keys has seen to the length
+        return [[] for _ in texts]  # the caller, who made the keys, has checked the length
 
     tokenise_target = tokenise_source
 

@@ -80,7 +80,7 @@ class Prepared(NamedTuple):
 class Changed(NamedTuple):
     """A call that changes a memory: a method of `kster.memory.Memory` and what it is given."""
 
-    request: str  # made up by whoever asks; a request that comes twice is done once
+    request: str  # an id that the caller makes up; a request that comes twice is carried out once
     directory: str
     method: str
     arguments: Sequence[Any] = ()

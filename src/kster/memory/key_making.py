@@ -1,6 +1,6 @@
 """Keys of segments whose text is in the memory already: made in the background, or when a translation asks.
 
-Several processes may make keys of the same segments; whoever comes second discards theirs.
+Several processes may make keys of the same segments; the one that comes second discards its keys.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def sole_server(data: Path) -> Iterator[None]:
 
 
 def make_private(data: Path) -> None:
-    """Let only its owner read the data directory, whoever made it: it holds texts and hashes of keys."""
+    """Let only its owner read the data directory, even an older one: it holds texts and hashes of keys."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     (data / FILE).touch(mode=0o600)
     for path, mode in [(data, 0o700), *((file, 0o600) for file in data.glob(f"{FILE}*"))]:

@@ -28,7 +28,7 @@ PRIVATE = 0o077  # files are the server's own: nobody else reads them
 
 
 class _Server(uvicorn.Server):
-    """Tells the engine of a signal at once, so that watched jobs let go of their connections."""
+    """Tells the engine of a signal at once, so that clients that watch a job are disconnected."""
 
     def __init__(self, config: uvicorn.Config, engine: Engine) -> None:
         super().__init__(config)

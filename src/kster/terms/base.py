@@ -115,7 +115,7 @@ class TermBase:
             ]
 
     def version(self) -> tuple[int, int]:
-        """Changes with every change, whoever makes it; costs microseconds."""
+        """Differs after every change, by any process; takes microseconds."""
         (others,) = self._connection.execute("PRAGMA data_version").fetchone()
         return others, self._connection.total_changes
 

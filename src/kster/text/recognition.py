@@ -2,10 +2,9 @@
 
     recognise("Save <b>%s</b>")  →  "Save ", <b>, %s, </b>
 
-One table for every format, since a string seldom says where it comes from. Whoever localises software knows
-them all: printf and its relatives (C, Python, PHP, Objective-C, Ruby), Qt's %1 and %n, braces (Python, .NET,
-JavaScript, ICU, templates), shells' $name, and Weblate's [X7X], which stands for a placeholder
-at character 7.
+One table for every format, since a string seldom says where it comes from. It has printf's placeholders and
+their relatives (C, Python, PHP, Objective-C, Ruby), Qt's %1 and %n, braces (Python, .NET, JavaScript, ICU,
+templates), shells' $name, and Weblate's [X7X], which stands for a placeholder at character 7.
 """
 
 from __future__ import annotations

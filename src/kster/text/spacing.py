@@ -11,7 +11,7 @@ from kster.text.codes import Code, Token
 
 CLOSING = ".,;:!?…)]}»”’%"  # no space before these …
 OPENING = "([{«„‚¿¡@#/-"  # … and none after these
-_QUOTES = "\"'“‘"  # open or close, whoever knows
+_QUOTES = "\"'“‘"  # may open or close
 # Chinese, Japanese and Thai: words have no spaces between them.
 _WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\uff60\U00020000-\U0003ffff]"

@@ -34,7 +34,7 @@ class Progress:
                 self.say("tensorboard is not installed: progress goes to log.txt only")
 
     def _claim(self, directory: Path) -> None:
-        """Two runs would overwrite each other's checkpoints: whoever holds the log has the directory."""
+        """Lock the log, and with it the directory: two runs would overwrite each other's checkpoints."""
         ours = True
         with contextlib.suppress(OSError):  # not every file system has locks
             ours = try_lock(self._file)

@@ -98,7 +98,7 @@ class CodedPiece:
         translation = _as_taught(translation, self._taught.targets)
         found = recognise(translation)
         if translation in self._taught.targets and self._all_written():
-            return found  # whoever taught it may have meant other codes
+            return found  # other codes may have been taught on purpose
         return _same(self._source, found)
 
 

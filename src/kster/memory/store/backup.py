@@ -1,4 +1,4 @@
-"""A memory as one file, and back: one consistent state, whoever writes meanwhile.
+"""A memory as one file, and back: one consistent state, even if others write meanwhile.
 
 The database is copied first. Entries are only ever appended, and are on the disk before the database mentions
 them, so whatever the copy mentions can be copied after it; if a compaction has replaced the files meanwhile,

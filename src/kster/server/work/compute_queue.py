@@ -11,7 +11,7 @@ import threading
 
 
 class ComputeQueue:
-    """A lock that goes to whoever asked first; `threading.Lock` mostly goes to whoever just had it."""
+    """A lock for the thread that asked first; `threading.Lock` mostly goes to the one that just had it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

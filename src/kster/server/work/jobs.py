@@ -169,7 +169,7 @@ class Jobs:
         """A job that runs ends at its next report of progress. Raises AlreadyFinished."""
         if job.state in FINISHED:
             raise AlreadyFinished(f"job {job.id} is {job.state} already; nothing was cancelled")
-        job.unwanted = True  # whoever takes a waiting one from the queue drops it
+        job.unwanted = True  # a waiting one is dropped when it is taken from the queue
         if job.state == "waiting":
             self._write_end(job, "cancelled", None)
 

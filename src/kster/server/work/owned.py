@@ -1,4 +1,4 @@
-"""What clients own on a server: rows of a table, each with a directory of its own, seen by whoever made it.
+"""What clients own on a server: rows of a table, each with a directory of its own, seen only by its owner.
 
 Memories and term bases are such things.
 """
