@@ -11,9 +11,9 @@ AGREE = NAMES_OF_AGREEMENT.index("examples and base model agree")
 
 def agree(shift: float) -> float:
     """Whether they agree when log p_m of the examples' first choice is `shift` below the largest."""
-    log_weights = torch.tensor([[0.9, 0.1]]).log()
+    weights = torch.tensor([[0.9, 0.1]])
     base = torch.tensor([[-0.5 - shift, -3.0]])
-    return agreement_evidence(log_weights, log_weights, base, torch.tensor([-0.5]))[0, AGREE].item()
+    return agreement_evidence(weights.log(), weights, base, torch.tensor([-0.5]))[0, AGREE].item()
 
 
 def test_half_precision_does_not_change_whether_examples_and_base_model_agree() -> None:

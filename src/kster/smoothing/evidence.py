@@ -36,37 +36,35 @@ def distance_evidence(geometry: Geometry, distinct: Tensor) -> Tensor:
 
     distinct: (n, k) bool, the first neighbour of each value. Returns (n, 4).
     """
-    count = geometry.found.sum(dim=-1).clamp_min(1)  # (n,)
-    mean = geometry.distances.masked_fill(~geometry.found, 0.0).sum(dim=-1) / count
+    if geometry.found is None:
+        mean, share = geometry.distances.mean(dim=-1), torch.ones_like(geometry.nearest)  # (n,) each
+        different = distinct.float().mean(dim=-1)
+    else:
+        count = geometry.found.sum(dim=-1).clamp_min(1)  # (n,)
+        mean = geometry.distances.masked_fill(~geometry.found, 0.0).sum(dim=-1) / count
+        share, different = geometry.found.float().mean(dim=-1), distinct.sum(dim=-1) / count
     # 0.01: closer than 1 % of the query's length is an exact match up to rounding.
-    near = (geometry.relative_nearest.sqrt() + 0.01).log()
+    near = (geometry.nearest / geometry.query_length + 0.01).log()
     far = (mean / geometry.query_length + 0.01).log()
-    return torch.stack([near, far, geometry.found.float().mean(dim=-1), distinct.sum(dim=-1) / count], dim=-1)
+    return torch.stack([near, far, share, different], dim=-1)
 
 
 def agreement_evidence(
     example_log_probs: Tensor,
-    log_weights: Tensor,
+    weights: Tensor,
     base_log_probs_at_values: Tensor,
     base_max_log_prob: Tensor,
 ) -> Tensor:
     """How sure the examples and the base model are, and whether they mean the same token.
 
-    example_log_probs, log_weights, base_log_probs_at_values: (n, k); base_max_log_prob: (n,).
-    Returns (n, 5).
+    example_log_probs, weights, base_log_probs_at_values: (n, k); base_max_log_prob: (n,). Returns (n, 5).
     """
     base = base_log_probs_at_values.float()
     base_max = base_max_log_prob.float()
     best, where = example_log_probs.max(dim=-1, keepdim=True)  # (n, 1)
     base_of_best = base.gather(-1, where).squeeze(-1)  # (n,)
-    overlap = (log_weights.exp() * base.exp()).sum(dim=-1)  # (n,) Σ_v p_e(v) p_m(v)
-    return torch.stack(
-        [
-            best.squeeze(-1).clamp_min(LOG_PROB_FLOOR),
-            base_of_best.clamp_min(LOG_PROB_FLOOR),
-            base_max.clamp_min(LOG_PROB_FLOOR),
-            (base_of_best >= base_max - SAME_CHOICE).float(),
-            (overlap + torch.e**LOG_PROB_FLOOR).log(),
-        ],
-        dim=-1,
-    )
+    overlap = (weights * base.exp()).sum(dim=-1)  # (n,) Σ_v p_e(v) p_m(v)
+    agree = (base_of_best >= base_max - SAME_CHOICE).float()
+    log_overlap = (overlap + torch.e**LOG_PROB_FLOOR).log()
+    evidence = torch.stack([best.squeeze(-1), base_of_best, base_max, agree, log_overlap], dim=-1)
+    return evidence.clamp_min(LOG_PROB_FLOOR)

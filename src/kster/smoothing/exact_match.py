@@ -64,7 +64,7 @@ class ExactMatch(nn.Module):
         if nearest.is_cuda or torch.is_grad_enabled():
             return True
         farthest = (ROUNDING + NOTHING * self.tolerance) ** 0.5
-        return bool((nearest <= farthest * query_length).any())
+        return float((nearest / query_length).amin()) <= farthest
 
     def sharpen(self, log_kernels: Tensor, geometry: Geometry, superseded: Tensor) -> Tensor:
         """log_kernels: (n, k); superseded: (n, k) bool, from the method below. Returns (n, k)."""
@@ -80,7 +80,9 @@ class ExactMatch(nn.Module):
         """
         nearest = geometry.relative_nearest.unsqueeze(-1)  # (n, 1)
         farthest = nearest + EQUALLY_EXACT * self.tolerance + ROUNDING
-        equal = geometry.found & (geometry.relative <= farthest)  # (n, k)
+        equal = geometry.relative <= farthest  # (n, k)
+        if geometry.found is not None:
+            equal &= geometry.found
         older, newer = ids.unsqueeze(-1), ids.unsqueeze(-2)  # (n, k, 1), (n, 1, k)
         replaced = (
             equal.unsqueeze(-2)

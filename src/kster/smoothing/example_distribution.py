@@ -33,8 +33,10 @@ def log_example_probs(log_weights: Tensor, values: Tensor) -> Tensor:
     same value get the same number. A slot where nothing was found gets p_e of the value it happens to
     hold, which is 0 (−inf) unless a real neighbour has that value too.
     """
-    same_value = values.unsqueeze(-1) == values.unsqueeze(-2)  # (n, k, k)
-    return log_sum_where(log_weights.unsqueeze(-2), same_value)
+    same = same_value(values)  # (n, k, k)
+    if log_weights.requires_grad:  # of 0 there is no logarithm that has one
+        return log_sum_where(log_weights.unsqueeze(-2), same)
+    return (same.to(log_weights.dtype) @ log_weights.exp().unsqueeze(-1)).squeeze(-1).log()
 
 
 def log_example_prob_of(tokens: Tensor, log_weights: Tensor, values: Tensor) -> Tensor:
@@ -42,10 +44,17 @@ def log_example_prob_of(tokens: Tensor, log_weights: Tensor, values: Tensor) -> 
     return log_sum_where(log_weights, values == tokens.unsqueeze(-1))
 
 
-def first_of_its_value(values: Tensor, found: Tensor) -> Tensor:
-    """(n, k) bool: true for the first found neighbour of each distinct value in its row."""
-    k = values.shape[-1]
-    earlier = torch.ones(k, k, dtype=torch.bool, device=values.device).tril(-1)  # [j, i]: i before j
-    same_value = values.unsqueeze(-1) == values.unsqueeze(-2)  # (n, k, k)
-    seen_before = (same_value & found.unsqueeze(-2) & earlier).any(dim=-1)
-    return found & ~seen_before
+def first_of_its_value(values: Tensor, found: Tensor | None = None) -> Tensor:
+    """(n, k) bool: true for the first found neighbour of each distinct value in its row.
+
+    found: (n, k) bool, None for all.
+    """
+    earlier = same_value(values).tril(-1)  # (n, k, k), [j, i]: i before j
+    if found is None:
+        return ~earlier.any(dim=-1)
+    return found & ~(earlier & found.unsqueeze(-2)).any(dim=-1)
+
+
+def same_value(values: Tensor) -> Tensor:
+    """(n, k, k) bool: whether two neighbours have the same value."""
+    return values.unsqueeze(-1) == values.unsqueeze(-2)

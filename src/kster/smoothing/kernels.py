@@ -31,18 +31,20 @@ def log_kernel(kernel: Kernel, distances: Tensor, bandwidth: Tensor) -> Tensor:
     for far neighbours that differ little from each other.
     """
     nearest = distances.amin(dim=-1, keepdim=True)  # (n, 1)
-    excess = distances - nearest  # (n, k)
+    closeness = nearest - distances  # (n, k)
     if kernel == "gaussian":
-        excess = excess * (distances + nearest)  # d² − d₁², without the cancellation
-    return -excess / bandwidth.unsqueeze(-1)
+        closeness = closeness * (distances + nearest)  # d₁² − d², without the cancellation
+    return closeness / bandwidth.unsqueeze(-1)
 
 
-def normalise(log_kernels: Tensor, found: Tensor) -> Tensor:
+def normalise(log_kernels: Tensor, found: Tensor | None) -> Tensor:
     """log wⱼ with wⱼ ∝ K and Σⱼ wⱼ = 1 over the neighbours that were found; −inf for the others.
 
-    log_kernels: (n, k) finite; found: (n, k) bool. Returns (n, k) float32. Rows where nothing was found
-    are −inf throughout, and their gradient is 0, not NaN.
+    log_kernels: (n, k) finite; found: (n, k) bool, None for all. Returns (n, k) float32. Rows where nothing
+    was found are −inf throughout, and their gradient is 0, not NaN.
     """
+    if found is None:
+        return torch.log_softmax(log_kernels, dim=-1)
     nothing = ~found.any(dim=-1, keepdim=True)  # (n, 1)
     masked = log_kernels.masked_fill(~(found | nothing), -torch.inf)
     return torch.log_softmax(masked, dim=-1).masked_fill(~found, -torch.inf)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from kster.smoothing.example_distribution import log_example_probs
+from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
 from kster.smoothing.smoother import Smoothing
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def mix_at_values(base_log_probs_at_values: Tensor, values: Tensor, smoothing: S
 
     base_log_probs_at_values: (n, k) log p_m(vⱼ); values: (n, k). Returns (n, k) float32.
     """
-    example = log_example_probs(smoothing.log_weights, values)  # (n, k) log p_e(vⱼ)
+    example = smoothing.log_example_probs  # (n, k) log p_e(vⱼ)
+    if example is None:
+        example = log_example_probs(smoothing.log_weights, values)
     return torch.logaddexp(
         smoothing.log_base_weight.unsqueeze(-1) + base_log_probs_at_values.float(),
         smoothing.log_mixing_weight.unsqueeze(-1) + example,
@@ -66,7 +68,7 @@ def mix_candidates(
     mixed_at_values = mix_at_values(base_log_probs_at_values, values, smoothing)  # (n, k)
     mixed = base_log_probs + smoothing.log_base_weight.unsqueeze(-1)  # (n, c)
     is_value = (tokens.unsqueeze(-1) == values.unsqueeze(-2)).any(-1)  # (n, c)
-    again = (values.unsqueeze(-1) == values.unsqueeze(-2)).tril(-1).any(-1)  # (n, k)
+    again = ~first_of_its_value(values)  # (n, k)
     log_probs = torch.cat(
         [mixed.masked_fill(is_value, -torch.inf), mixed_at_values.masked_fill(again, -torch.inf)], dim=-1
     )

@@ -32,13 +32,13 @@ from kster.smoothing.evidence import (
 )
 from kster.smoothing.exact_match import exact_match_rule
 from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
-from kster.smoothing.geometry import Geometry
+from kster.smoothing.geometry import Geometry, gaps
 from kster.smoothing.kernels import log_kernel, normalise
 from kster.smoothing.metric import Metric
-from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight
+from kster.smoothing.mixing_weight import FixedMixingWeight, LearnedMixingWeight, LogShares
 from kster.smoothing.settings import SmootherSettings
 from kster.smoothing.source_similarity import EVIDENCE_SIZE, SourceSimilarity, similarity_evidence
-from kster.smoothing.source_words import OLDER, WordEvidence, hold_off, raise_taught
+from kster.smoothing.source_words import OLDER, WordEvidence, hold_off, may_tell, raise_taught
 
 if TYPE_CHECKING:
     from kster.memory import Neighbours
@@ -63,6 +63,7 @@ class Smoothing:
     bandwidth: Tensor  # (n,) float32: σ
     log_mixing_weight: Tensor  # (n,) float32: log λ; −inf where no neighbour was found
     log_base_weight: Tensor  # (n,) float32: log(1 − λ), accurate where λ rounds to 1; exactly 0 where λ is 0
+    log_example_probs: Tensor | None = None  # (n, k) log p_e of the neighbours' values, where it is known
 
     @property
     def mixing_weight(self) -> Tensor:
@@ -151,9 +152,11 @@ class Smoother(nn.Module):
         how much of the decoder's attention goes to each word of the source, None where it is not known.
         """
         keys = neighbours.keys.float()  # (n, k, d)
-        words = None
+        words = older = None
         if focus is not None and neighbours.words is not None and neighbours.rare is not None:
-            words = WordEvidence.of(focus, neighbours.words, neighbours.rare)
+            older = neighbours.words >= 0
+            if may_tell(focus, neighbours.rare, neighbours.similarity):
+                words = WordEvidence.of(focus, neighbours.words, neighbours.rare)
 
         def pool(weights: Tensor) -> Tensor:
             return torch.bmm(weights.unsqueeze(1), keys).squeeze(1)  # (n, d)
@@ -169,6 +172,7 @@ class Smoother(nn.Module):
             plain=neighbours.plain,
             similarity=neighbours.similarity,
             words=words,
+            older=older,
         )
 
     def smooth(
@@ -184,13 +188,15 @@ class Smoother(nn.Module):
         plain: Tensor | None = None,
         similarity: Tensor | None = None,
         words: WordEvidence | None = None,
+        older: Tensor | None = None,
     ) -> Smoothing:
         """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above.
 
         plain: (n, k) ‖q − k‖, where distances are learned: what is exact is not learned.
-        similarity: (n, k) of the source sentences, words: what is known of their words; None for nothing.
+        similarity: (n, k) of the source sentences, words: what is known of their words, older: (n, k) bool,
+        whether a later segment has the same source; None for nothing.
         """
-        queries, found = queries.float(), ids >= 0
+        queries, found = queries.float(), gaps(ids >= 0)
         geometry = Geometry.of(queries, distances, found)
         exact = self._exact(geometry, plain)
         closeness = None  # (n, evidence)
@@ -201,54 +207,53 @@ class Smoother(nn.Module):
         if self.exact_match is not None and exact is not None:
             superseded = self.exact_match.superseded(exact, ids, values)  # (n, k)
             log_kernels = self.exact_match.sharpen(log_kernels, exact, superseded)
-        known_words = words if self.similarity is not None and similarity is not None else None
-        if known_words is not None:
-            log_kernels = log_kernels - OLDER * known_words.older
+        if self.similarity is None or similarity is None:
+            words = older = None
+        if older is not None:
+            log_kernels = torch.add(log_kernels, older, alpha=-OLDER)
         log_weights = normalise(log_kernels, found)  # (n, k)
 
+        example = None
         if isinstance(self.mixing_weight, FixedMixingWeight):
             shares = self.mixing_weight(geometry.relative_nearest)
         else:
-            evidence = closeness
+            evidence, weights = closeness, log_weights.exp()
             if closeness is not None:
                 if base_log_probs_at_values is None or base_max_log_prob is None:
                     raise ValueError("a smoother with confidence features needs the base log-probabilities")
                 example = log_example_probs(log_weights, values)  # (n, k)
-                agreement = agreement_evidence(
-                    example, log_weights, base_log_probs_at_values, base_max_log_prob
-                )
+                agreement = agreement_evidence(example, weights, base_log_probs_at_values, base_max_log_prob)
                 parts = [closeness, agreement]
                 if self.similarity is not None:
                     known = torch.zeros_like(distances) if similarity is None else similarity
-                    parts.append(similarity_evidence(known, log_weights, found))
+                    parts.append(similarity_evidence(known, weights, found))
                 evidence = torch.cat(parts, dim=-1)
             if self.settings.scale_free:
                 shares = self.mixing_weight(None, None, evidence)
             else:
-                shares = self.mixing_weight(queries, pool(log_weights.exp()), evidence)
-        if known_words is not None:
-            shares = raise_taught(log_weights, shares, known_words.taught, known_words.missing)
+                shares = self.mixing_weight(queries, pool(weights), evidence)
+        if words is not None:
+            shares = raise_taught(log_weights, shares, words.taught, words.missing)
         if self.exact_match is not None and exact is not None:
             shares = self.exact_match.raise_weight(shares, exact)
-        if known_words is not None and similarity is not None:
-            log_weights, shares = hold_off(log_weights, shares, known_words.missing, similarity)
-        # λ is exactly 0, and log(1 − λ) exactly 0, where there was nothing to believe.
-        nothing = ~geometry.any_found
-        return Smoothing(
-            log_weights=log_weights,
-            bandwidth=bandwidth,
-            log_mixing_weight=shares.examples.masked_fill(nothing, -torch.inf),
-            log_base_weight=shares.base.masked_fill(nothing, 0.0),
-        )
+        if words is not None and similarity is not None:
+            log_weights, shares = hold_off(log_weights, shares, words.missing, similarity)
+            example = None  # weights have changed
+        if geometry.any_found is not None:  # λ and log(1 − λ) are exactly 0 where there is nothing to believe
+            nothing = ~geometry.any_found
+            base = shares.base.masked_fill(nothing, 0.0)
+            shares = LogShares(shares.examples.masked_fill(nothing, -torch.inf), base)
+        return Smoothing(log_weights, bandwidth, shares.examples, shares.base, example)
 
     def _exact(self, geometry: Geometry, plain: Tensor | None) -> Geometry | None:
-        """The plain distances, (n, k), where a context may be exact; None where none is."""
+        """By the plain distances, (n, k), where a context may be exact; None where none is."""
         if self.exact_match is None:
             return None
-        distances = geometry.distances if plain is None else torch.where(geometry.found, plain, torch.inf)
-        if not self.exact_match.may_matter(distances.amin(dim=-1), geometry.query_length):
-            return None
-        return geometry if plain is None else geometry.by(plain)
+        exact = geometry if plain is None else geometry.by(plain)
+        nearest = exact.nearest
+        if exact.any_found is not None:
+            nearest = torch.where(exact.any_found, nearest, torch.inf)
+        return exact if self.exact_match.may_matter(nearest, exact.query_length) else None
 
     def _bandwidth(
         self, queries: Tensor, geometry: Geometry, pool: KeyPool, closeness: Tensor | None
@@ -260,8 +265,11 @@ class Smoother(nn.Module):
             power = 2 if self.settings.kernel == "gaussian" else 1
             return self.bandwidth(None, None, closeness) * geometry.query_length.pow(power)
         found = geometry.found
-        mean_keys = pool(found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1))  # (n, d)
-        return self.bandwidth(queries, mean_keys, closeness)
+        if found is None:
+            shares = torch.full_like(geometry.distances, 1.0 / geometry.distances.shape[1])  # (n, k)
+        else:
+            shares = found.float() / found.sum(dim=-1, keepdim=True).clamp_min(1)
+        return self.bandwidth(queries, pool(shares), closeness)  # of the query and the mean key
 
     def save(self, directory: Path | str) -> None:
         """Write `smoother.json` and the weights, under a name made of their content.

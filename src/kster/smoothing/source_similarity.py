@@ -36,12 +36,20 @@ class SourceSimilarity(nn.Module):
 
     def forward(self, distances: Tensor, similarity: Tensor) -> Tensor:
         """d′, (n, c). distances: (n, c), inf where nothing was found; similarity: (n, c)."""
+        share = 1.0 - self.beta * similarity.float()
+        if not share.requires_grad:
+            return (distances * share).clamp_min(NOT_ZERO)
         found = distances.isfinite()  # times inf, even a slope of 0 would be NaN
-        nearer = distances.masked_fill(~found, 0.0) * (1.0 - self.beta * similarity.float())
+        nearer = distances.masked_fill(~found, 0.0) * share
         return nearer.clamp_min(NOT_ZERO).masked_fill(~found, torch.inf)
 
 
-def similarity_evidence(similarity: Tensor, log_weights: Tensor, found: Tensor) -> Tensor:
-    """What the mixing weight is told. similarity, log_weights: (n, k); found: (n, k) bool. Returns (n, 2)."""
-    similarity = similarity.float().masked_fill(~found, 0.0)
-    return torch.stack([similarity.amax(dim=-1), (log_weights.exp() * similarity).sum(dim=-1)], dim=-1)
+def similarity_evidence(similarity: Tensor, weights: Tensor, found: Tensor | None) -> Tensor:
+    """What the mixing weight is told. similarity, weights: (n, k); found: (n, k) bool, None for all.
+
+    Returns (n, 2).
+    """
+    similarity = similarity.float()
+    if found is not None:
+        similarity = similarity.masked_fill(~found, 0.0)
+    return torch.stack([similarity.amax(dim=-1), (weights * similarity).sum(dim=-1)], dim=-1)

@@ -43,15 +43,6 @@ OLDER = 3.0  # what the log kernel of an older segment with the same source lose
 TINY = 1e-30  # of which a logarithm can be taken; beside any probability it is nothing
 
 
-def attention_to(focus: Tensor, words: Tensor) -> Tensor:
-    """(n, k) float32: how much of the attention goes to these words.
-
-    focus: (n, w) attention to each word; words: (n, k) int64, bit i of which stands for word i.
-    """
-    bits = torch.arange(focus.shape[1], device=words.device)
-    return ((words.unsqueeze(-1) >> bits & 1) * focus.float().unsqueeze(1)).sum(-1)
-
-
 @dataclass(slots=True)
 class WordEvidence:
     """Of n tokens and their k neighbours."""
@@ -63,11 +54,37 @@ class WordEvidence:
     @classmethod
     def of(cls, focus: Tensor, words: Tensor, rare: Tensor) -> WordEvidence:
         """focus: (n, w); words: (n, k) int64, which a neighbour's source has; rare: (n,) int64."""
-        return cls(attention_to(focus, ~words), attention_to(focus, words & rare.unsqueeze(-1)), words >= 0)
+        lacks = bits_of(~words, focus.shape[1])  # (n, k, w)
+        to_rare = attention_to_rare(focus, rare)  # (n, w)
+        lacking = lacks @ torch.stack([focus.float(), to_rare], dim=-1)  # (n, k, 2)
+        return cls(lacking[..., 0], to_rare.sum(-1, keepdim=True) - lacking[..., 1], words >= 0)
 
     def gather(self, order: Tensor) -> WordEvidence:
         """Of the neighbours at these places, (n, c)."""
         return WordEvidence(*(getattr(self, field.name).gather(-1, order) for field in fields(self)))
+
+
+def bits_of(words: Tensor, count: int) -> Tensor:
+    """(…, count) float32: 1 for each word that is among these; words: (…) int64, bit i stands for word i."""
+    return (words.unsqueeze(-1) >> torch.arange(count, device=words.device) & 1).float()
+
+
+def attention_to_rare(focus: Tensor, rare: Tensor) -> Tensor:
+    """(n, w) float32: the attention to rare words, 0 for others. focus: (n, w); rare: (n,) int64."""
+    return focus.float() * bits_of(rare, focus.shape[1])
+
+
+def may_tell(focus: Tensor, rare: Tensor, similarity: Tensor | None) -> bool:
+    """Whether the first two rules can change anything: whether a source is like the sentence, or attention is
+    on a rare word.
+
+    focus: (n, w); rare: (n,) int64; similarity: (n, k), None where it is not known. Only a CPU is asked.
+    """
+    if similarity is None:
+        return False
+    if focus.is_cuda or torch.is_grad_enabled() or float(similarity.amax()) > UNLIKE:
+        return True
+    return float(attention_to_rare(focus, rare).sum(-1).amax()) > SURE
 
 
 def may_be_any(holds: Tensor) -> bool:

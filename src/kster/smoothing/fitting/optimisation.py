@@ -86,6 +86,7 @@ def smooth_examples(smoother: Smoother, examples: Examples, table: KeyTable) -> 
         plain=examples.plain,
         similarity=examples.similarity,
         words=examples.words,
+        older=examples.words.older,
     )
 
 

@@ -104,7 +104,7 @@ def sweep(
                     logs = exact_match.sharpen(logs, geometry, superseded)
                 example = log_example_prob_of(part.gold, normalise(logs, found), values)  # (n,)
                 mixed = torch.logaddexp(raised.base + part.log_probs, raised.examples + example)  # (λ, n)
-                mixed = torch.where(geometry.any_found, mixed, part.log_probs)
+                mixed = torch.where(found.any(dim=-1), mixed, part.log_probs)
                 totals[i, j] += mixed.double().sum(dim=-1).cpu()
     nll = (-totals / len(cache)).tolist()
     return [
