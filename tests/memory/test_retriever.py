@@ -208,7 +208,7 @@ def test_a_small_memory_is_searched_whole_and_a_large_one_by_shortlist(
         fill(memory, " again")
         large = retriever_of(memory, SENTENCES[:1])
         assert isinstance(large, ShortlistRetriever)
-        assert len(large.ids) - 1 <= 700 < memory.entry_count
+        assert len(large.keys) - 1 <= 700 < memory.entry_count
 
 
 def test_a_shortlist_has_no_more_entries_than_asked_for(tmp_path: Path, speller: Speller) -> None:
@@ -218,8 +218,9 @@ def test_a_shortlist_has_no_more_entries_than_asked_for(tmp_path: Path, speller:
         retriever = retriever_of(memory, SENTENCES[:1])
         assert isinstance(retriever, ShortlistRetriever)
         best = memory.similar(SENTENCES[0], 3).segment_ids.tolist()
-        assert set(best) <= set(memory.segment_ids(retriever.ids).tolist())
-        assert len(retriever.ids) - 1 <= 30
+        ids = retriever.entries[0, :, 2]
+        assert set(best) <= set(memory.segment_ids(ids[ids >= 0]).tolist())
+        assert len(retriever.keys) - 1 <= 30
 
 
 def test_what_is_added_during_a_batch_is_found_by_the_next(tmp_path: Path, speller: Speller) -> None:

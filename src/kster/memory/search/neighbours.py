@@ -51,6 +51,16 @@ class Neighbours:
             if mine is not None and other is not None:
                 mine[row] = other[0]
 
+    def clear(self, there: Tensor) -> None:
+        """Empty the places where no neighbour is; there: (n, k) bool."""
+        self.values, self.ids = self.values * there, self.ids.masked_fill(~there, -1)
+        self.keys = self.keys.masked_fill(~there[..., None], 0.0)
+        self.distances = self.distances.masked_fill(~there, torch.inf)
+        if self.similarity is not None:
+            self.similarity = self.similarity * there
+        if self.plain is not None:
+            self.plain = self.plain.masked_fill(~there, torch.inf)
+
     @classmethod
     def stack(cls, parts: Sequence[Neighbours]) -> Neighbours:
         """Answers to several batches of queries as one."""
@@ -154,13 +164,12 @@ def rank(
 
 def distances_of(queries: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
     """(n, c) ‖q − k‖. On a CPU a few queries at a time, so that intermediate results stay in its caches."""
-    at_once = COMPARED if stored.device.type == "cpu" else max(1, len(rows))
-    parts = []
-    for own, some in zip(queries.split(at_once), rows.split(at_once), strict=True):
-        differences = stored.index_select(0, some.flatten()).float().view(*some.shape, -1)  # (m, c, d)
-        differences.sub_(own[:, None])
-        parts.append(torch.linalg.vector_norm(differences, dim=-1))
-    return torch.cat(parts) if len(parts) > 1 else parts[0]
+    if stored.device.type == "cpu" and len(rows) > COMPARED:
+        parts = zip(queries.split(COMPARED), rows.split(COMPARED), strict=True)
+        return torch.cat([distances_of(own, stored, some) for own, some in parts])
+    differences = stored.index_select(0, rows.flatten()).float().view(*rows.shape, -1)  # (n, c, d)
+    differences.sub_(queries[:, None])
+    return torch.linalg.vector_norm(differences, dim=-1)
 
 
 def filled_up(answer: Neighbours, k: int) -> Neighbours:

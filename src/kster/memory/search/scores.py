@@ -15,11 +15,11 @@ from torch import Tensor
 
 from kster.model.layers import Dense, Int8, has_instructions_for
 
-Scorer = Callable[[Tensor], Tensor]  # queries (n, d) less the centre → (n, L) float32, smaller is nearer
+Scorer = Callable[[Tensor], Tensor]  # −2 (q − centre), (n, d) → (n, L) float32, smaller is nearer
 
 LATER = 2.0**-22  # of the longest key's square: just enough to tell two floats apart
 SHARED = 8  # places that are compared with each other first
-SAMPLE = 4_096  # keys whose mean is the centre
+SAMPLE = 512  # keys whose mean is the centre
 
 
 def centre_of(keys: Tensor) -> Tensor:
@@ -29,14 +29,24 @@ def centre_of(keys: Tensor) -> Tensor:
     return keys[:: -(-len(keys) // SAMPLE)].float().mean(0)
 
 
-def scorer_of(keys: Tensor, centre: Tensor) -> Scorer:
-    """Scores by ‖k‖² − 2q·k, which orders keys (L, d) as their distances do, of equal ones the last first."""
-    centred = keys.float().sub_(centre)
-    norms = torch.linalg.vector_norm(centred, dim=1).square()  # (L,)
-    if len(norms):
-        norms -= torch.arange(len(norms), device=norms.device) * (norms.max() * LATER)
-    centred *= -2
-    if keys.device.type == "cpu" and len(keys) and has_instructions_for("int8"):
+def rounded_up(length: int) -> int:
+    """Places that can be compared in groups."""
+    return -(-length // SHARED) * SHARED
+
+
+def scorer_of(keys: Tensor, centre: Tensor, length: int) -> Scorer:
+    """Scores by ‖k‖² − 2q·k, which orders keys (e, d) as their distances do, of equal ones the last first.
+
+    It scores L = `length` places; behind the keys there is nothing, infinitely far.
+    """
+    if not len(keys):
+        return lambda queries: queries.new_full((len(queries), length), torch.inf)
+    centred = torch.zeros((length, keys.shape[1]), device=keys.device)  # (L, d)
+    torch.sub(keys, centre, out=centred[: len(keys)])
+    norms = torch.full((length,), torch.inf, device=keys.device)  # (L,)
+    own = torch.linalg.vector_norm(centred[: len(keys)], dim=1).square()
+    norms[: len(keys)] = own - torch.arange(len(keys), device=keys.device) * (own.max() * LATER)
+    if keys.device.type == "cpu" and has_instructions_for("int8"):
         return Int8(centred, norms, by_row=False)
     return Dense(centred, norms)
 

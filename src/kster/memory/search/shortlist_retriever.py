@@ -16,11 +16,12 @@ from torch import Tensor
 
 from kster.memory.search.neighbours import ALL_WORDS, Neighbours, distances_of, filled_up
 from kster.memory.search.retriever import Retriever
-from kster.memory.search.scores import SHARED, Scorer, best_places, centre_of, scorer_of
+from kster.memory.search.scores import Scorer, best_places, centre_of, rounded_up, scorer_of
 
 Measure = Callable[[Tensor, Tensor], Tensor]  # distances, similarities (n, k) → other distances (n, k)
 
 MARGIN = 16  # candidates beyond k that are ranked exactly, since scores are rounded
+ABOUT = 4  # numbers that are known of an entry
 RANKED = 1_024  # queries whose candidates are ranked at a time: 100 MiB at d = 512 and k = 32
 
 
@@ -43,19 +44,16 @@ class Shortlist:
 class ShortlistRetriever(Retriever):
     """The entries of s sentences' shortlists, at most L each.
 
-    All E entries lie one after the other, followed by one that stands for "none".
+    All E keys lie one after the other, followed by one that stands for "none" and is infinitely far.
     """
 
     keys: Tensor  # (E + 1, d) float16
-    values: Tensor  # (E + 1,) int64
-    ids: Tensor  # (E + 1,) int64, the last is -1
-    centre: Tensor  # (d,) float32: what scorers take for the origin
+    centre: Tensor  # (d,) float32: what scorers take for the origin, twice
     scorers: list[Scorer]  # per sentence; those with the same entries have the same one
-    first: Tensor  # (s,) int64: where a sentence's entries begin …
-    count: Tensor  # (s,) int64: … and how many there are
+    first: Tensor  # (s, 1) int64: the place of a sentence's first entry among the s · L places
+    entries: Tensor  # (s, L, 4) int64: what is at each place, its key's row, value, id and words
     similarity: Tensor  # (s, L) float32
-    words: Tensor  # (s, L) int64
-    rare: Tensor  # (s,) int64
+    rare: Tensor  # (s, 1) int64
 
     @property
     def sentences(self) -> int:
@@ -65,16 +63,16 @@ class ShortlistRetriever(Retriever):
         return replace(
             self,
             scorers=[self.scorers[i] for i in sentences.tolist()],
-            first=self.first.index_select(0, sentences),
-            count=self.count.index_select(0, sentences),
+            first=self.first[: len(sentences)],
+            entries=self.entries.index_select(0, sentences),
             similarity=self.similarity.index_select(0, sentences),
-            words=self.words.index_select(0, sentences),
             rare=self.rare.index_select(0, sentences),
         )
 
     def search_for(self, queries: Tensor, sentences: Tensor, k: int) -> Neighbours:
         runs, counts = torch.unique_consecutive(sentences, return_counts=True)
-        return self._search(queries, sentences, runs.tolist(), counts.tolist(), k)
+        first, rare = self.first.index_select(0, sentences), self.rare.index_select(0, sentences)
+        return self._search(queries, first, rare, runs.tolist(), counts.tolist(), k)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
         return self.search_measured(queries, k)
@@ -84,118 +82,109 @@ class ShortlistRetriever(Retriever):
     ) -> Neighbours:
         """As `search`, but with a measure only the `nearest` of the k neighbours by that measure."""
         beam = len(queries) // self.sentences
-        sentences = torch.arange(self.sentences, device=queries.device).repeat_interleave(beam)
+        first, rare = (of.expand(-1, beam).reshape(-1, 1) for of in (self.first, self.rare))
         counts = [beam] * self.sentences
-        return self._search(queries, sentences, range(self.sentences), counts, k, nearest, measure)
+        return self._search(queries, first, rare, range(self.sentences), counts, k, nearest, measure)
 
     def _search(
         self,
         queries: Tensor,
-        sentences: Tensor,
+        first: Tensor,
+        rare: Tensor,
         runs: Sequence[int],
         counts: Sequence[int],
         k: int,
         nearest: int | None = None,
         measure: Measure | None = None,
     ) -> Neighbours:
-        """sentences: (n,) of each query; they come in runs of this many."""
-        length = self.words.shape[1]
+        """first, rare: (n, 1) of each query's sentence; queries come in runs, so many for each of `runs`."""
+        length = self.similarity.shape[1]
         if length == 0 or len(queries) == 0:
             nothing = Neighbours.missing(len(queries), nearest or k, queries.shape[1], queries.device)
             nothing.similarity = torch.zeros_like(nothing.distances)
             return nothing
-        scores = self._scores(queries.float() - self.centre, runs, counts)
-        places = best_places(scores, min(k + MARGIN, length))  # (n, c)
-        parts = zip(queries.split(RANKED), sentences.split(RANKED), places.split(RANKED), strict=True)
-        found = Neighbours.stack([self._ranked(*part, k, nearest, measure) for part in parts])
-        found.rare = self.rare.index_select(0, sentences)
+        queries = queries.float()
+        scores = self._scores(torch.sub(self.centre, queries, alpha=2), runs, counts)
+        places = best_places(scores, min(k + MARGIN, length)) + first  # (n, c)
+        parts = [
+            self._ranked(queries[at : at + RANKED], places[at : at + RANKED], k, nearest, measure)
+            for at in range(0, len(queries), RANKED)
+        ]
+        found = Neighbours.stack(parts)
+        found.rare = rare[:, 0]
         return filled_up(found, nearest or k)
 
     def _scores(self, queries: Tensor, runs: Sequence[int], counts: Sequence[int]) -> Tensor:
-        """(n, L) float32, smaller is nearer; inf where a sentence has no entry."""
-        scores = torch.empty((len(queries), self.words.shape[1]), device=queries.device)
+        """(n, L) float32, smaller is nearer; inf where a sentence has no entry. queries: for scorers."""
+        if len(self.scorers) == 1:
+            return self.scorers[0](queries)
+        scores = torch.empty((len(queries), self.similarity.shape[1]), device=queries.device)
         first = 0
         # By identity: two sentences that share no word with any source have two scorers of no entries.
         for _, same in groupby(zip(runs, counts, strict=True), lambda run: id(self.scorers[run[0]])):
             own = list(same)
             here = slice(first, first := first + sum(rows for _, rows in own))
-            found = self.scorers[own[0][0]](queries[here])  # (rows, entries)
-            scores[here, : found.shape[1]] = found
-            scores[here, found.shape[1] :] = torch.inf
+            scores[here] = self.scorers[own[0][0]](queries[here])
         return scores
 
     def _ranked(
-        self,
-        queries: Tensor,
-        sentences: Tensor,
-        places: Tensor,
-        k: int,
-        nearest: int | None,
-        measure: Measure | None,
+        self, queries: Tensor, places: Tensor, k: int, nearest: int | None, measure: Measure | None
     ) -> Neighbours:
         """The k nearest of these places, (n, c), by the distances of the stored keys; see `rank`.
 
         The rest of a neighbour is looked up once it is known which neighbours these are.
         """
-        places = places.sort(
-            dim=1, descending=True
-        ).values  # of equal distances the newest, so the last, first
-        begin = sentences[:, None] * self.words.shape[1]  # (n, 1) in what is said of all sentences' entries
-        shift = self.first.index_select(0, sentences)[:, None] - begin  # from there to the entries themselves
-        at = places + begin
-        distances = distances_of(queries.float(), self.keys, (at + shift).clamp_(max=len(self.ids) - 1))
-        there = (places < self.count.index_select(0, sentences)[:, None]).logical_and_(distances.isfinite())
-        distances, order = torch.where(there, distances, torch.inf).sort(dim=1, stable=True)
-        distances, at = distances[:, :k], at.gather(1, order[:, :k])
-        similarity = _at(self.similarity, at)
+        # Of equal distances the newest, so the last, comes first.
+        places = places.sort(dim=1, descending=True).values
+        rows = self.entries.view(-1, ABOUT)[:, 0].index_select(0, places.flatten()).view_as(places)
+        distances, order = distances_of(queries, self.keys, rows).sort(dim=1, stable=True)
+        distances, places = distances[:, :k], places.gather(1, order[:, :k])
+        similarity = self.similarity.view(-1).index_select(0, places.flatten()).view_as(places)
         plain = None
         if measure is not None:
             own, order = measure(distances, similarity).sort(dim=1, stable=True)
             order = order[:, :nearest]
-            at, similarity = at.gather(1, order), similarity.gather(1, order)
+            places, similarity = places.gather(1, order), similarity.gather(1, order)
             plain, distances = distances.gather(1, order), own[:, :nearest]
-        rows = (at + shift).clamp_(max=len(self.ids) - 1)
-        found = Neighbours(
-            distances=distances,
-            values=_at(self.values, rows),
-            ids=_at(self.ids, rows),
-            keys=self.keys.index_select(0, rows.flatten()).view(*rows.shape, -1),
-            similarity=similarity,
-            words=_at(self.words, at),
-            plain=plain,
-        )
-        there = distances.isfinite()
-        if there.is_cuda or not bool(there.all()):  # on a GPU, looking would mean waiting
-            found.values, found.ids = found.values * there, found.ids.masked_fill(~there, -1)
-            found.keys, found.similarity = found.keys * there[..., None], similarity * there
+        entries = self.entries.view(-1, ABOUT).index_select(0, places.flatten())
+        rows, values, ids, words = entries.view(*places.shape, ABOUT).unbind(-1)  # (n, k) each
+        keys = self.keys.index_select(0, rows.flatten()).view(*rows.shape, -1)
+        found = Neighbours(distances, values, ids, keys, similarity, words, plain)
+        # On a GPU, looking would mean waiting.
+        if distances.is_cuda or not float(distances.amax()) < torch.inf:
+            found.clear(distances < torch.inf)
         return found
-
-
-def _at(column: Tensor, places: Tensor) -> Tensor:
-    return column.view(-1).index_select(0, places.flatten()).view_as(places)
 
 
 def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.device) -> ShortlistRetriever:
     """A retriever for some sentences' shortlists; dimension: of keys."""
     distinct = {id(one.ids): one for one in shortlists}
-    entries = sum(len(one.ids) for one in distinct.values())
-    keys = torch.zeros((entries + 1, dimension), dtype=torch.float16, device=device)
-    values = torch.zeros(entries + 1, dtype=torch.int64, device=device)
-    ids = torch.full((entries + 1,), -1, dtype=torch.int64, device=device)
-    places: dict[int, slice] = {}
-    first = 0
+    count = sum(len(one.ids) for one in distinct.values())
+    keys = torch.full((count + 1, dimension), torch.inf, dtype=torch.float16, device=device)
+    firsts: dict[int, int] = {}  # rows
+    at = 0
     for name, one in distinct.items():
-        places[name] = here = slice(first, first := first + len(one.ids))
-        keys[here], values[here], ids[here] = one.keys.to(device), one.values.to(device), one.ids.to(device)
-    centre = centre_of(keys[:entries])
-    scorers = {name: scorer_of(keys[here], centre) for name, here in places.items()}
-    length = -(-max((len(one.ids) for one in shortlists), default=0) // SHARED) * SHARED
+        firsts[name] = at
+        keys[at : (at := at + len(one.ids))] = one.keys.to(device)
+    centre = centre_of(keys[:count])
+    length = rounded_up(max((len(one.ids) for one in shortlists), default=0))
+    scorers = {
+        name: scorer_of(keys[firsts[name] : firsts[name] + len(one.ids)], centre, length)
+        for name, one in distinct.items()
+    }
+    nothing = torch.tensor([count, 0, -1, ALL_WORDS], device=device)
+    entries = nothing.expand(len(shortlists), length, ABOUT).contiguous()
     similarity = torch.zeros((len(shortlists), length), device=device)
-    words = torch.full((len(shortlists), length), ALL_WORDS, dtype=torch.int64, device=device)
     for i, one in enumerate(shortlists):
-        here = slice(len(one.ids))
-        similarity[i, here], words[i, here] = one.similarity.to(device), one.words.to(device)
-    own = [scorers[id(one.ids)] for one in shortlists]
-    numbers = [(places[id(one.ids)].start, len(one.ids), one.rare) for one in shortlists]
-    begin, count, rare = torch.tensor(numbers, dtype=torch.int64, device=device).view(-1, 3).unbind(1)
-    return ShortlistRetriever(keys, values, ids, centre, own, begin, count, similarity, words, rare)
+        rows = torch.arange(len(one.ids)) + firsts[id(one.ids)]
+        about = torch.stack((rows, one.values.long(), one.ids, one.words), dim=-1)
+        entries[i, : len(rows)], similarity[i, : len(rows)] = about.to(device), one.similarity.to(device)
+    return ShortlistRetriever(
+        keys=keys,
+        centre=2 * centre,
+        scorers=[scorers[id(one.ids)] for one in shortlists],
+        first=torch.arange(len(shortlists), device=device)[:, None] * length,
+        entries=entries,
+        similarity=similarity,
+        rare=torch.tensor([one.rare for one in shortlists], dtype=torch.int64, device=device)[:, None],
+    )
