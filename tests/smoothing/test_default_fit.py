@@ -60,6 +60,15 @@ def test_a_growing_memory_keeps_all_targets_of_a_source(tiny_marian: Path, tmp_p
     assert (info.segments, info.superseded) == (len(pairs) - SETTINGS.queries - SETTINGS.dev_queries, 0)
 
 
+def test_pairs_that_the_model_cannot_read_are_left_out(tiny_marian: Path, tmp_path: Path) -> None:
+    model = BaseModel.load(tiny_marian)
+    pairs = list(zip(ENGLISH, GERMAN, strict=True))
+    endless = ("word " * model.max_length, "Wort " * model.max_length)
+    training = Training(model, {"forward": [endless, *pairs, endless]}, [*pairs, endless])
+    results = fit_default(training, tmp_path / "smoother", scratch=tmp_path / "work", settings=SETTINGS)
+    assert max(result.size for result in results) == len(pairs) - SETTINGS.queries - SETTINGS.dev_queries
+
+
 def test_too_little_text_is_named(tiny_marian: Path, tmp_path: Path) -> None:
     model = BaseModel.load(tiny_marian)
     with pytest.raises(KsterError, match="law: 3 pairs; a default fit needs more than 6"):

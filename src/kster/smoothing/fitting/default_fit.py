@@ -23,6 +23,7 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
+from kster.memory.adding import plainly_too_long
 from kster.smoothing.fitting.cache import FitCache, concatenate
 from kster.smoothing.fitting.fit import over_fetch
 from kster.smoothing.fitting.key_table import KeyTable
@@ -130,21 +131,26 @@ def fit_universal(
 def look_up(
     training: Training, settings: DefaultFitSettings, scratch: Path, say: Say = lambda line: None
 ) -> LookedUpText:
-    """Queries of every domain, and general ones, looked up in memories of that domain of every size."""
+    """Queries of every domain, and general ones, looked up in memories of that domain of every size.
+
+    Pairs that are longer than the model reads are left out.
+    """
     model = training.model
     needed = settings.queries + settings.dev_queries
-    for name, pairs in {**training.domains, "general text": training.general}.items():
+    domains = {name: _readable(model, pairs) for name, pairs in training.domains.items()}
+    general = _readable(model, training.general)
+    for name, pairs in {**domains, "general text": general}.items():
         if len(pairs) <= needed:
             raise KsterError(f"{name}: {len(pairs)} pairs; a default fit needs more than {needed}")
     dice = random.Random(settings.fit.seed)
-    shown = _Queries(model, dice.sample(list(training.general), needed), settings.queries)
+    shown = _Queries(model, dice.sample(general, needed), settings.queries)
     looked_up: list[_LookedUp] = []
     ids: list[Tensor] = []
     keys: list[Tensor] = []
     taken = 0  # entry ids of the domains before
-    for name, pairs in training.domains.items():
+    for name, pairs in domains.items():
         say(f"looking up {name}")
-        shuffled = dice.sample(list(pairs), len(pairs))
+        shuffled = dice.sample(pairs, len(pairs))
         own = _Queries(model, shuffled[:needed], settings.queries)
         with Memory.create(scratch / name, model) as memory:
             for size in _grow(memory, shuffled[needed:], settings.sizes):
@@ -159,6 +165,11 @@ def look_up(
             taken = int(ids[-1][-1]) + 1
     table = KeyTable.joined(torch.cat(ids), torch.cat(keys), model.device)
     return LookedUpText(looked_up, table, model.device)
+
+
+def _readable(model: BaseModel, pairs: Pairs) -> list[tuple[str, str]]:
+    reasons = plainly_too_long(model, pairs)
+    return [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
 
 
 @dataclass(frozen=True, slots=True)
