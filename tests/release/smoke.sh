@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A wheel and a source distribution are built, the wheel is installed into an empty environment, and translates there.
 set -euo pipefail
+unset PYTHONPATH # which would let a checkout pass for what was installed
 cd "$(dirname "$0")/../.."
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT

@@ -39,6 +39,9 @@ class ChangeableMemory(ReadableMemory):
     def use_model(self, model: KeyMaker) -> None:
         """Use this model, unless the memory has one already, so that it need not be loaded again.
 
+        Args:
+            model: the model that made the memory.
+
         Raises:
             KsterError: if it is not the one that made the memory.
         """

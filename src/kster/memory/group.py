@@ -32,6 +32,14 @@ class MemoryGroup:
     """
 
     def __init__(self, memories: Sequence[Memory]) -> None:
+        """Join memories.
+
+        Args:
+            memories: At least one, all of the same model.
+
+        Raises:
+            KsterError: If there is none, one is named twice, or their models differ.
+        """
         if not memories:
             raise KsterError("a group needs at least one memory")
         first = memories[0]
@@ -72,7 +80,7 @@ class MemoryGroup:
         return all(memory.is_empty for memory in self.memories)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
-        """The k nearest entries of all memories; see `Memory.search`."""
+        """As `Memory.search`, in the entries of all memories."""
         answers = [memory.search(queries, k) for memory in self.memories]
         for place, answer in enumerate(answers):
             answer.ids = _in_group(answer.ids, place)
@@ -121,13 +129,13 @@ class MemoryGroup:
         return [found[entry] for entry in wanted.tolist()]
 
     def segment(self, id: int) -> Segment:
-        """id: as `segment_ids` gives it."""
+        """As `Memory.segment`; id: as `segment_ids` gives it."""
         if not 0 <= id < len(self.memories) << SHIFT:
             raise KsterError(f"no segment {id} in this group of memories")
         return self.memories[id >> SHIFT].segment(id & OWN)
 
     def segment_ids(self, ids: Tensor) -> Tensor:
-        """(…) ids of segments within the group, of (…) entry ids; -1 where an id is -1."""
+        """As `Memory.segment_ids`, with ids within the group; -1 where an id is -1."""
         return self._each(ids, lambda memory, own: memory.segment_ids(own), ids_out=True)
 
     def target_groups(self, segment_ids: Tensor) -> Tensor:

@@ -313,13 +313,17 @@ class Memory(ChangeableMemory):
     def retriever_of_all(
         cls, memories: Sequence[tuple[Self, int]], searcher: Searcher, batch: Batch
     ) -> Searcher:
-        """As the readable memory's, after making the keys of the segments that resemble these texts most."""
+        """As `SearchedMemory.retriever_of_all`, with the keys made of what resembles these texts most."""
         for memory, _ in memories:
             memory.make_wanted_keys(batch.texts)
         return super().retriever_of_all(memories, searcher, batch)
 
     def make_wanted_keys(self, texts: Sequence[str]) -> None:
-        """Make the keys that the best segments of each text's shortlist lack; those of the rest come next."""
+        """Make the keys that the best segments of each text's shortlist lack; those of the rest come next.
+
+        Args:
+            texts: source texts that are about to be translated.
+        """
         snapshot = self._reader.snapshot()
         lacking = snapshot.without_keys  # (s,)
         if not lacking.any():

@@ -43,7 +43,14 @@ class ReadableMemory(SearchedMemory):
         return found[id]
 
     def segments_of(self, ids: Iterable[int]) -> list[Segment]:
-        """The live segments among these ids, in the order of the ids."""
+        """The live segments among these ids.
+
+        Args:
+            ids: Ids of segments; those of others are left out.
+
+        Returns:
+            The segments, in the order of the ids.
+        """
         wanted = list(ids)
         with self._store.reading() as database:
             found = database.by_ids(wanted)
@@ -105,9 +112,13 @@ class ReadableMemory(SearchedMemory):
             return events_of(database, segment)
 
     def tokens_of(self, segment_id: int) -> list[int]:
-        """The target tokens that a segment's keys stand for, end of sentence included.
+        """The target tokens that a segment's keys stand for.
 
-        An empty list if no keys have been made yet, or the segment is gone.
+        Args:
+            segment_id: As `Segment.id` has it.
+
+        Returns:
+            The tokens, end of sentence included; none if no keys have been made yet, or the segment is gone.
         """
         snapshot = self._reader.snapshot()
         line = int(np.searchsorted(snapshot.spans.segment_ids, segment_id))
@@ -130,7 +141,14 @@ class ReadableMemory(SearchedMemory):
             return database.by_text(source, target)
 
     def find_sources(self, sources: Iterable[str]) -> dict[str, list[Segment]]:
-        """For each of these texts the live segments that have exactly this source, in the order added."""
+        """The live segments that have exactly one of these sources.
+
+        Args:
+            sources: Source texts.
+
+        Returns:
+            For each of them its segments, in the order they were added.
+        """
         with self._store.reading_apart() as database:
             return {source: database.by_text(source, None) for source in sources}
 
@@ -220,7 +238,11 @@ class ReadableMemory(SearchedMemory):
         back_up(self._store, Path(file))
 
     def verify(self) -> list[str]:
-        """Read everything and compare it with its checksums; returns the problems found."""
+        """Read everything and compare it with its checksums.
+
+        Returns:
+            The problems found.
+        """
         return problems_of(self._store)
 
     def check(self, kinds: Collection[str] | None = None) -> Iterator[Finding]:
@@ -240,7 +262,11 @@ class ReadableMemory(SearchedMemory):
             yield from findings(lambda: database.all_segments("live"), languages, kinds)
 
     def info(self) -> MemoryInfo:
-        """How large the memory is, which model it belongs to, and whether it is fitted."""
+        """Facts about the memory; `size` knows fewer, and takes less time.
+
+        Returns:
+            How large it is, which model it belongs to, and whether it is fitted.
+        """
         description = self.description
         fitted, tuned, fit = fit_status(self.directory / "smoother")
         with self._store.reading_apart() as database:

@@ -42,31 +42,31 @@ class SearchableMemory(Protocol):
         """Whether there is no segment, with keys or without."""
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
-        """The k nearest entries of each of (n, d) queries."""
+        """As `Memory.search`."""
 
     def retriever(self, batch: Batch) -> Searcher:
-        """What searches while these sentences are translated."""
+        """As `Memory.retriever`."""
 
     def similar(self, source: str, m: int) -> Similar:
-        """The m segments whose sources resemble this text best, by BM25."""
+        """As `Memory.similar`."""
 
     def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
-        """The n segments whose sources need the fewest words changed to be this text, best first."""
+        """As `Memory.matches`."""
 
     def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
-        """For each text the m segments whose sources resemble it best by BM25, or m of each memory."""
+        """As `Memory.similar_segments`; of a group, m of each memory."""
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
-        """Where each of these entries comes from."""
+        """As `Memory.provenance`."""
 
     def segment(self, id: int) -> Segment:
-        """The segment with this id."""
+        """As `Memory.segment`."""
 
     def segment_ids(self, ids: Tensor) -> Tensor:
-        """(…) segment ids of (…) entry ids; -1 where there is no such entry."""
+        """As `Memory.segment_ids`."""
 
     def target_groups(self, segment_ids: Tensor) -> Tensor:
-        """(…) numbers that are equal for segments with the same target text."""
+        """As `Memory.target_groups`."""
 
     def close(self) -> None:
         """Close all files."""

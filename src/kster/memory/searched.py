@@ -59,7 +59,11 @@ class SearchedMemory:
         self._store.close()
 
     def allowing_loss(self) -> Self:
-        """The same memory, for callers that can do without parts that do not answer; see `lost`."""
+        """For callers that can do without parts of it that do not answer.
+
+        Returns:
+            The same memory; its `lost` then names what was left out.
+        """
         return self
 
     # Searching -----------------------------------------------------------------------------------
@@ -85,7 +89,14 @@ class SearchedMemory:
         return self._reader.search(queries.detach(), k)
 
     def index_on(self, device: torch.device) -> BlockIndex | None:
-        """What `search` uses for queries on this device: the same object until the memory changes."""
+        """What `search` searches by.
+
+        Args:
+            device: Where the queries are.
+
+        Returns:
+            The same index until the memory changes; None while it has no entries.
+        """
         return self._reader.index_on(device)
 
     def similar(self, source: str, m: int) -> Similar:
@@ -103,16 +114,37 @@ class SearchedMemory:
         return self.sources().similar(source, m)
 
     def sources(self, snapshot: Snapshot | None = None) -> Sources:
-        """The sources of all live segments, as of now or of a snapshot."""
+        """The sources of all live segments.
+
+        Args:
+            snapshot: As of when; by default now.
+
+        Returns:
+            What finds those that resemble a text.
+        """
         return self._sources.collection(snapshot or self._reader.snapshot())
 
     def view(self, base: int = 0) -> View:
-        """The memory as it is now, for `retriever`; base: see there."""
+        """The memory as it is now, as `retriever` uses it.
+
+        Args:
+            base: Is added to the ids of its entries and segments, which tells the members of a group apart.
+
+        Returns:
+            Its segments and their sources.
+        """
         snapshot = self._reader.snapshot()
         return View(snapshot, self.sources(snapshot), base)
 
     def retriever(self, batch: Batch) -> Searcher:
-        """What searches while these sentences are translated: all entries, or shortlists."""
+        """What searches while some sentences are translated.
+
+        Args:
+            batch: The sentences.
+
+        Returns:
+            What searches all entries, or the shortlist of each sentence, as the settings want it.
+        """
         return self.retriever_of_all([(self, 0)], self, batch)
 
     @classmethod
@@ -121,7 +153,13 @@ class SearchedMemory:
     ) -> Searcher:
         """As `retriever`, for several memories as one, by the settings of the first.
 
-        memories: each with the base of its ids. searcher: what searches all of their entries.
+        Args:
+            memories: Each with the base of its ids (see `view`).
+            searcher: What searches all of their entries.
+            batch: The sentences.
+
+        Returns:
+            What searches for these sentences.
         """
         views = [memory.view(base) for memory, base in memories]
         return make_retriever(searcher, views, batch, memories[0][0].search_settings)
@@ -151,19 +189,44 @@ class SearchedMemory:
         ]
 
     def segment_ids(self, ids: Tensor) -> Tensor:
-        """(…) segment ids of (…) entry ids; -1 where there is no such entry."""
+        """Which segments entries belong to.
+
+        Args:
+            ids: (…) entry ids.
+
+        Returns:
+            (…) segment ids; -1 where there is no such entry.
+        """
         return segment_ids_of(self._reader.snapshot(), ids)
 
     def target_groups(self, segment_ids: Tensor) -> Tensor:
-        """(…) numbers that are equal for segments with the same target text, case and whitespace aside."""
+        """Which segments have the same target text, case and white space aside.
+
+        Args:
+            segment_ids: (…) ids of segments.
+
+        Returns:
+            (…) numbers that are equal for equal texts.
+        """
         return target_groups_of(self._reader.snapshot(), segment_ids)
 
     def entries(self) -> Entries:
-        """Every live entry, as of now."""
+        """Every live entry, as of now.
+
+        Returns:
+            Their ids, tokens and segments; keys are read when they are asked for.
+        """
         return all_entries(self._reader.snapshot())
 
     def keys_of(self, ids: Tensor) -> Tensor:
-        """(…, d) float16 keys of (…) entry ids, on the CPU; zeros where there is no such entry."""
+        """The keys of entries.
+
+        Args:
+            ids: (…) entry ids.
+
+        Returns:
+            (…, d) float16, on the CPU; zeros where there is no such entry.
+        """
         return keys_of(self._reader.snapshot(), ids)
 
     @property
@@ -187,7 +250,11 @@ class SearchedMemory:
         return not self._reader.snapshot().live_segments.any()
 
     def ids_without_keys(self) -> npt.NDArray[np.int64]:
-        """(n,) the segments whose keys have yet to be made."""
+        """The segments whose keys have yet to be made.
+
+        Returns:
+            (n,) their ids.
+        """
         snapshot = self._reader.snapshot()
         return snapshot.spans.segment_ids[snapshot.without_keys]
 

@@ -105,7 +105,15 @@ class Smoother(nn.Module):
         return self.settings.k
 
     def neighbours(self, memory: Searcher, queries: Tensor) -> Neighbours:
-        """What `forward` is given: the k nearest by the smoother's own measure. queries: (n, d)."""
+        """The k nearest by the smoother's own measure.
+
+        Args:
+            memory: what is searched.
+            queries: (n, d).
+
+        Returns:
+            What `forward` is given.
+        """
         if self.similarity is not None and self.metric is None and isinstance(memory, ShortlistRetriever):
             return memory.search_measured(queries, self.settings.candidates, self.k, self.similarity)
         found = memory.search(queries, self.settings.candidates)
@@ -122,8 +130,17 @@ class Smoother(nn.Module):
     def measured(
         self, queries: Tensor, keys: Tensor | None, distances: Tensor, similarity: Tensor | None
     ) -> Tensor:
-        """(n, c) the smoother's own distances. queries: (n, d); keys: (n, c, d), where there is a metric;
-        distances: (n, c) plain ones; similarity: (n, c), or None where it is not known."""
+        """The smoother's own distances.
+
+        Args:
+            queries: (n, d).
+            keys: (n, c, d), where there is a metric.
+            distances: (n, c) plain ones.
+            similarity: (n, c) of the source sentences; None where it is not known.
+
+        Returns:
+            (n, c) distances.
+        """
         if self.metric is not None:
             assert keys is not None
             distances = self.metric(queries, keys)
@@ -146,10 +163,17 @@ class Smoother(nn.Module):
     ) -> Smoothing:
         """Weigh the neighbours of each query and decide how much to believe them.
 
-        queries: (n, d), any floating type; neighbours: (n, k), as `self.neighbours` returns them;
-        base_log_probs_at_values: (n, k) log p_m of the neighbours' values, and base_max_log_prob: (n,)
-        log p_m of the most probable token, both needed only if `needs_base_log_probs`; focus: (n, w)
-        how much of the decoder's attention goes to each word of the source, None where it is not known.
+        Args:
+            queries: (n, d), any floating type.
+            neighbours: (n, k), as `self.neighbours` returns them.
+            base_log_probs_at_values: (n, k) log p_m of the neighbours' values.
+            base_max_log_prob: (n,) log p_m of the most probable token. Both of these are needed only if
+                `needs_base_log_probs`.
+            focus: (n, w) how much of the decoder's attention goes to each word of the source; None where it
+                is not known.
+
+        Returns:
+            What each neighbour weighs, and how much all of them are believed.
         """
         keys = neighbours.keys.float()  # (n, k, d)
         words = older = None
@@ -190,11 +214,23 @@ class Smoother(nn.Module):
         words: WordEvidence | None = None,
         older: Tensor | None = None,
     ) -> Smoothing:
-        """`forward` with the neighbours in parts; ids: (n, k), -1 where nothing was found; rest as above.
+        """As `forward`, with the neighbours in parts.
 
-        plain: (n, k) ‖q − k‖, where distances are learned: what is exact is not learned.
-        similarity: (n, k) of the source sentences, words: what is known of their words, older: (n, k) bool,
-        whether a later segment has the same source; None for nothing.
+        Args:
+            queries, base_log_probs_at_values, base_max_log_prob: as for `forward`.
+            distances, values: (n, k) of the neighbours.
+            ids: (n, k) entry ids, -1 where nothing was found.
+            pool: what makes a mean of the neighbours' keys.
+            plain: (n, k) ‖q − k‖, where distances are learned: what is exact is not learned.
+            similarity: (n, k) of the source sentences.
+            words: what is known of the words of these sentences.
+            older: (n, k) bool, whether a later segment has the same source.
+
+        Returns:
+            As `forward`.
+
+        Raises:
+            ValueError: if the base model's log-probabilities are needed and missing.
         """
         queries, found = queries.float(), gaps(ids >= 0)
         geometry = Geometry.of(queries, distances, found)

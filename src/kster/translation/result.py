@@ -40,7 +40,11 @@ class Translation:
         return self.text
 
     def to_json(self) -> dict[str, Any]:
-        """What `kster translate --json` writes."""
+        """The translation as `kster translate --json` writes it.
+
+        Returns:
+            What it has, by name; what was not asked for is left out.
+        """
         data: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
         if self.alternatives:
             data["alternatives"] = list(self.alternatives)

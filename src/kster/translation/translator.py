@@ -255,7 +255,15 @@ class Translator:
         method: Method | None = None,
         split_sentences: bool | None = None,
     ) -> Steps:
-        """All of `translate` except running the model: `translate_pieces` takes what is yielded."""
+        """All of `translate` except running the model: `translate_pieces` takes what is yielded.
+
+        Args:
+            texts, memory, method, split_sentences: as for `translate`.
+            decoding: how hypotheses are searched for, and what is to be known of them.
+
+        Returns:
+            A generator that yields pieces, is sent what became of them, and returns the translations.
+        """
         _require_texts(texts)
         if split_sentences is None:
             split_sentences = self.split_sentences
@@ -373,9 +381,20 @@ class Translator:
         progress: Callable[[int], None] | None = None,
         on_search: Callable[[float], None] | None = None,
     ) -> list[Output]:
-        """What the model makes of pieces that fit, batched by length; outputs in the pieces' order.
+        """What the model makes of pieces of text that it reads whole, batched by length.
 
-        on_search: on a CPU, called with the seconds that a batch's examples were searched for.
+        Args:
+            pieces: as `steps` yields them.
+            decoding: how hypotheses are searched for, and what is to be known of them.
+            memory, method, smoother, batch_sentences, progress: as for `translate`.
+            terms: what must be kept; by default the translator's own terms.
+            on_search: on a CPU, called with the seconds that a batch's examples were searched for.
+
+        Returns:
+            The outputs, in the pieces' order.
+
+        Raises:
+            KsterError: if batch_sentences is less than 1.
         """
         if batch_sentences is not None and batch_sentences < 1:
             raise KsterError(f"batch_sentences is {batch_sentences}; accepted: at least 1, or None")
@@ -395,7 +414,14 @@ class Translator:
             )
 
     def longest_translation(self, source_tokens: int) -> int:
-        """The most tokens a translation may have: twice its source and a little, as far as the model goes."""
+        """The most tokens a translation may have: twice its source and a little, as far as the model goes.
+
+        Args:
+            source_tokens: how many its source has.
+
+        Returns:
+            The number of tokens.
+        """
         return longest_translation(self.model, source_tokens)
 
 

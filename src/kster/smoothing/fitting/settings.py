@@ -115,7 +115,16 @@ class FitSettings:
     def smoother(
         self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5
     ) -> SmootherSettings:
-        """The smoother to be fitted, starting from these, or from σ and λ as given here."""
+        """The settings of the smoother that is fitted.
+
+        Args:
+            dimension: d, the length of keys.
+            bandwidth: The σ to start from, unless these settings name one.
+            mixing_weight: The λ to start from, unless these settings name one.
+
+        Returns:
+            The smoother's settings.
+        """
         return SmootherSettings(
             kernel=self.kernel,
             k=self.k,
@@ -130,7 +139,11 @@ class FitSettings:
         )  # without a metric: that comes when all else is fitted
 
     def to_json(self) -> dict[str, Any]:
-        """All settings; σ and λ to begin at, and a metric, only where they are given."""
+        """The settings as a report has them.
+
+        Returns:
+            All of them; σ and λ to begin at, and a metric, only where they are given.
+        """
         unset = {"bandwidth": None, "mixing_weight": None, "metric": 0}
         settings = dataclasses.asdict(self)
         return {name: value for name, value in settings.items() if name not in unset or value != unset[name]}
