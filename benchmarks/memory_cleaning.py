@@ -10,7 +10,6 @@ that is listed counts as false; since real pairs have errors of their own, `--sh
 from __future__ import annotations
 
 import argparse
-import lzma
 import random
 import re
 import time
@@ -18,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from corpora import pairs_of
 from kster.memory.checks import KINDS, Finding, findings
 from kster.memory.segment import Segment
 from kster.memory.sources.words import tokens_of
@@ -120,13 +120,9 @@ def seeded(pairs: list[Text], share: float, seed: int) -> tuple[list[Segment], d
     return segments, kinds
 
 
-def read(path: Path, n: int, seed: int) -> list[Text]:
+def read(folder: Path, name: str, n: int, seed: int) -> list[Text]:
     """A sample of the pairs of a corpus, one of those whose sources have the same words."""
-    sides = []
-    for code in ("en", "de"):
-        with lzma.open(f"{path}.{code}.xz", "rt", encoding="utf-8") as lines:
-            sides.append(lines.read().splitlines())
-    pairs = [pair for pair in zip(*sides, strict=True) if pair[0].strip() and pair[1].strip()]
+    pairs = [(pair.source, pair.target) for pair in pairs_of(folder, name, ("en", "de"))]
     random.Random(seed).shuffle(pairs)
     known: set[tuple[str, ...]] = set()
     kept = []
@@ -151,7 +147,7 @@ def main() -> None:
     options = parser.parse_args()
     print(describe(pairs=options.pairs, share=options.share, seed=options.seed))
     for name in options.corpora:
-        pairs = read(options.folder / name, options.pairs, options.seed)
+        pairs = read(options.folder, name, options.pairs, options.seed)
         segments, kinds = seeded(pairs, options.share, options.seed)
         began = time.perf_counter()
         found = list(findings(lambda: iter(segments), ("en", "de")))  # noqa: B023

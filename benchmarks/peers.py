@@ -1,7 +1,7 @@
 """How fast is KSTER beside others that run the same checkpoint, and is it as good?
 
     python benchmarks/peers.py --model models/en-de --source test.en --reference test.de \
-        --pairs train.en train.de --sizes 2000 20000 --page docs/results/speed.md
+        --pairs train.en train.de --sizes 2000 20000
 
 `transformers.generate`, CTranslate2 in float32 and int8 (`pip install ctranslate2`, needed here only), our
 base in several precisions, kNN-MT and KSTER with memories of several sizes: the same sentences and beam,
@@ -221,26 +221,7 @@ def main() -> None:
         clock=options.clock,
         peers=" ".join(peers) or "none",
     )
-    result = f"{facts}\n\n{table(found, references, len(lines))}"
-    print(result)
-    if options.page:
-        options.page.write_text(page(facts, table(found, references, len(lines))), encoding="utf-8")
-
-
-def page(facts: str, rows: str) -> str:
-    described = "\n".join(f"- {line}" for line in facts.splitlines())
-    command = " ".join(["python benchmarks/peers.py", *sys.argv[1:]])
-    return f"""# Speed
-
-Made by `benchmarks/peers.py`, which says how. “× base” compares with the first base row: above 1 is faster.
-All systems took turns in one run.
-
-{rows}
-
-{described}
-
-    {command}
-"""
+    print(f"{facts}\n\n{table(found, references, len(lines))}")
 
 
 def arguments() -> argparse.Namespace:
@@ -261,7 +242,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu: processor time used")
-    parser.add_argument("--page", type=Path, help="a page of documentation to write")
     return parser.parse_args()
 
 

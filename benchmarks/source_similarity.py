@@ -14,11 +14,10 @@ import argparse
 import math
 import tempfile
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
+from corpora import pairs_of
 from kster import BaseModel, Memory
-from kster.formats import Pair, read_moses
 from kster.smoothing import FitSettings, Smoother, fit
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
 from kster.smoothing.fitting.fit import over_fetch
@@ -30,11 +29,6 @@ from machine import describe
 
 DOMAINS = ("koran", "it", "docs_adobe")
 BETAS = (0.0, 0.3, 0.5, 0.7)
-
-
-def pairs_of(data: Path, text: str, languages: tuple[str, str], count: int) -> list[Pair]:
-    files = (data / f"{text}.{language}.xz" for language in languages)
-    return list(islice((pair for pair in read_moses(*files) if isinstance(pair, Pair)), count))
 
 
 def with_beta(carried: Smoother, beta: float) -> Smoother:

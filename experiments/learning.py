@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any, ClassVar
 
@@ -242,12 +242,6 @@ class Recipes(Experiment):
             paper("paper, provenance-aware dropout", dropout="provenance"),
             paper("paper, no dropout", dropout="none"),
         )
-        # These learn from development text: not from what they are judged by.
-        learners = (
-            kster(budget, "default, stopped by other text"),
-            kster(budget, "20 % development text in the fit", dev_share=0.2),
-            kster(budget, "40 % development text in the fit", dev_share=0.4),
-        )
         blocks = []
         for domain in FITTED:
             setting, dev = domain_setting(domain, budget), dev_slice(domain)
@@ -259,11 +253,7 @@ class Recipes(Experiment):
                     {"test": "general", "memory": domain},
                 ),
             )
-            rest = replace(dev, first=dev.first + budget.dev_decoded)
-            blocks += [
-                Block(setting, systems, tests),
-                Block(replace(setting, dev=(rest,)), learners, tests),
-            ]
+            blocks.append(Block(setting, systems, tests))
         averages = {
             SPECIFIC_AVERAGE: tuple(f"{domain} dev" for domain in FITTED),
             GENERAL_AVERAGE: tuple(f"general dev with {domain}" for domain in FITTED),

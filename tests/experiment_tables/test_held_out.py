@@ -14,7 +14,7 @@ from experiments.catalogue import EXPERIMENTS
 from experiments.contrastive import searched_slices
 from experiments.data import EXAMPLE, Corpora, Slice, write_lines
 from experiments.domains import GENERAL, NEWS_DEV, NEWS_TEST, dev_slice, memory_slice, mixed_setting
-from experiments.engine import Fit, MemorySpec, Training
+from experiments.engine import MemorySpec, Training
 from experiments.experiment import Block
 from experiments.pipeline import Pipeline
 from experiments.stages import Clock, OutOfTime, read_json
@@ -64,21 +64,6 @@ def test_nor_is_any_other_experiment(budget: Budget) -> None:
     assert domains.test_slice(GENERAL, FULL) == NEWS_TEST == Slice("newstest", "newstest2014")
     setting = mixed_setting(budget)
     assert not shared((*setting.memory.slices, *setting.dev), searched_slices(budget))
-
-
-@both_scales
-def test_recipes_that_learn_from_development_text_do_not_learn_what_judges_them(budget: Budget) -> None:
-    learners = 0
-    for block in EXPERIMENTS["recipes"].table(budget).blocks:
-        for system in block.systems:
-            if "stopped by other text" in system.name or "development text" in system.name:
-                learners += 1
-                pipeline: Any = None  # a fit is described before it is made
-                fit = system.engine(pipeline, block.setting, budget).smoother
-                assert isinstance(fit, Fit)
-                assert lines_of(fit.dev)
-                assert not shared(fit.dev, judges_of(block))
-    assert learners == 6  # three for each domain
 
 
 def test_test_pairs_in_a_training_text_are_left_out_of_memories_and_training(

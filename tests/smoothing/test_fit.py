@@ -273,17 +273,3 @@ def test_text_too_long_for_the_model_is_refused_before_any_work(
     with pytest.raises(KsterError, match=r"pair 2 of the text to fit or tune on has \d+ tokens"):
         fit(model, memory, settings, **text, progress=lambda _, tokens, __: done.append(tokens))  # type: ignore[arg-type]
     assert done == []
-
-
-def test_a_fit_can_learn_from_development_text_and_stops_by_the_rest(
-    model: BaseModel, memory: Memory
-) -> None:
-    dev = [(f"the {word} is red", f"{word} ist rot") for word in ("house", "sea", "child", "lid", "book")]
-    with_dev = fit(model, memory, FitSettings(**QUICK, dev_share=0.5), dev)
-    without = fit(model, memory, FitSettings(**QUICK), dev)
-    assert with_dev.dev.tokens < without.dev.tokens  # two of the five are left to stop by
-    assert with_dev.curve != without.curve
-    alone = fit(model, memory, FitSettings(**QUICK, dev_share=0.5), dev[:1])  # needed to stop by
-    assert alone.curve == fit(model, memory, FitSettings(**QUICK), dev[:1]).curve
-    with pytest.raises(KsterError, match=r"general_share and dev_share are 0\.6 and 0\.4"):
-        FitSettings(general_share=0.6, dev_share=0.4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -56,29 +55,9 @@ def options(
     set_talk(Talk.QUIET if quiet else Talk.VERBOSE if verbose else Talk.NORMAL)
 
 
-MEMORY_COMMANDS: dict[str, Callable[..., None]] = {
-    "create": memory_commands.create,
-    "add": segment_commands.add,
-    "remove": segment_commands.remove,
-    "list": segment_commands.list_segments,
-    "search": segment_commands.search,
-    "matches": segment_commands.matches,
-    "info": memory_commands.info,
-    "export": memory_commands.export,
-    "verify": memory_commands.verify,
-    "backup": memory_commands.backup,
-    "restore": memory_commands.restore,
-    "keys": memory_commands.keys,
-    "compact": memory_commands.compact,
-    "import": import_command.import_files,
-    "check": segment_commands.check,
-    "approve": segment_commands.approve,
-    "reject": segment_commands.reject,
-    "history": segment_commands.history,
-}
 memory = typer.Typer(help="Make, fill and look after memories: the examples a translation learns from.")
-for name, command in MEMORY_COMMANDS.items():
-    memory.command(name)(command)
+for group in (memory_commands, import_command, segment_commands):
+    memory.add_typer(group.app)
 
 # Short helps: in the list of commands a longer one would be cut off.
 app.add_typer(memory, name="memory", short_help="Make, fill and look after memories.")

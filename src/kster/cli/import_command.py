@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kster.formats import Pair, Rejection
     from kster.memory import ImportReport, Memory
 
+app = typer.Typer()
 
 Tags = Literal["strip", "keep"]
 
@@ -41,6 +42,7 @@ class _Input(NamedTuple):
         return sum(isinstance(item, Pair) for item in self.read()) if is_watched() else None
 
 
+@app.command("import")
 def import_files(
     directory: Directory,
     files: Annotated[

@@ -17,7 +17,10 @@ from kster.errors import KsterError
 if TYPE_CHECKING:
     from kster.memory import MemoryInfo
 
+app = typer.Typer()
 
+
+@app.command()
 def create(
     directory: Directory,
     model: Annotated[
@@ -36,6 +39,7 @@ def create(
     emit_result(made, f"{directory}: an empty memory for {made.model} ({_languages(made)})", json=json)
 
 
+@app.command()
 def info(directory: Directory, json: Json = False) -> None:
     """Say how large a memory is, which model it belongs to, and whether it is fitted."""
     with open_memory(directory) as memory:
@@ -52,6 +56,7 @@ def info(directory: Directory, json: Json = False) -> None:
     emit_result(found, facts(shown), json=json)
 
 
+@app.command()
 def export(
     directory: Directory,
     file: Annotated[
@@ -81,6 +86,7 @@ def export(
         emit_file(lambda place: memory.export_file(place, format=format or "tsv", drafts=drafts))
 
 
+@app.command()
 def verify(directory: Directory, json: Json = False) -> None:
     """Read everything and compare it with its checksums; status 1 when something is wrong."""
     from kster.smoothing import smoother_problems
@@ -94,6 +100,7 @@ def verify(directory: Directory, json: Json = False) -> None:
         raise typer.Exit(1)
 
 
+@app.command()
 def backup(
     directory: Directory, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 ) -> None:
@@ -103,6 +110,7 @@ def backup(
     note(f"{file}: {size(file.stat().st_size)}")
 
 
+@app.command()
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `backup` wrote.")],
     directory: Directory,
@@ -114,6 +122,7 @@ def restore(
     note(f"{directory}: restored")
 
 
+@app.command()
 def keys(directory: Directory, model: Model = None, device: Device = "auto", json: Json = False) -> None:
     """Make all keys that imports left for later. It may be interrupted, and may run beside translations."""
     with open_with_model(directory, model, device) as memory:
@@ -121,6 +130,7 @@ def keys(directory: Directory, model: Model = None, device: Device = "auto", jso
     emit_result({"made": made}, f"made the keys of {count(made, 'segment')}", json=json)
 
 
+@app.command()
 def compact(directory: Directory, json: Json = False) -> None:
     """Give back the space that removed segments still take."""
     with open_memory(directory) as memory:

@@ -17,6 +17,8 @@ from kster.errors import KsterError
 if TYPE_CHECKING:
     from kster.memory import Event, Finding, Memory, Segment
 
+app = typer.Typer()
+
 PAGE = 5_000  # segments read at a time
 
 Ids = Annotated[list[int], typer.Argument(metavar="ID", help="Ids of segments.")]
@@ -30,6 +32,7 @@ def user() -> str | None:
         return None
 
 
+@app.command()
 def add(
     directory: Directory,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A text.")],
@@ -48,6 +51,7 @@ def add(
     emit_result(segment, f"segment {segment.id}: {_texts(segment)}", json=json)
 
 
+@app.command()
 def remove(
     directory: Directory,
     ids: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Segments to remove.")] = None,
@@ -73,6 +77,7 @@ def remove(
     emit_result({"removed": removed}, f"removed {count(removed, 'segment')}", json=json)
 
 
+@app.command("list")
 def list_segments(
     directory: Directory,
     limit: Limit = None,
@@ -91,6 +96,7 @@ def list_segments(
         _emit_segments(_pages(memory, limit, offset, None, state), json)
 
 
+@app.command()
 def search(
     directory: Directory,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to look for.")],
@@ -102,6 +108,7 @@ def search(
         _emit_segments(_pages(memory, limit, 0, text), json)
 
 
+@app.command()
 def matches(
     directory: Directory,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A source text.")],
@@ -124,6 +131,7 @@ def matches(
         _emit_segment(match.segment, [str(match.percentage)], f"{match.percentage:>3} %  ")
 
 
+@app.command()
 def check(
     directory: Directory,
     kind: Annotated[
@@ -171,6 +179,7 @@ def check(
     note(f"{len(ids):,} of {total:,} segments listed{by_kind}{f'; {done}' if done and ids else ''}")
 
 
+@app.command()
 def approve(directory: Directory, ids: Ids, json: Json = False) -> None:
     """Let segments teach: drafts, rejected ones, and older ones that were superseded.
 
@@ -179,11 +188,13 @@ def approve(directory: Directory, ids: Ids, json: Json = False) -> None:
     _set_status(directory, ids, "approved", json)
 
 
+@app.command()
 def reject(directory: Directory, ids: Ids, json: Json = False) -> None:
     """Keep segments, but learn nothing from them; `approve` brings them back."""
     _set_status(directory, ids, "rejected", json)
 
 
+@app.command()
 def history(
     directory: Directory,
     id: Annotated[

@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Literal, Protocol, TextIO
+from typing import Literal, TextIO
 
 from kster.errors import FormatError, KsterError
 from kster.files import atomic_text
@@ -61,13 +61,7 @@ FORMATS = {
 """File name extension → format. Each may be followed by `.gz` or `.xz`."""
 
 
-class _Reader(Protocol):
-    def __call__(
-        self, path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
-    ) -> Iterator[Pair | Rejection]: ...
-
-
-_READERS: dict[str, _Reader] = {
+_READERS: dict[str, Callable[[Path, str | None, str | None, str], Iterator[Pair | Rejection]]] = {
     "tmx": read_tmx,
     "xliff": read_xliff,
     "xliff2": read_xliff,  # the reader takes any version; the name says which one to write
@@ -133,7 +127,6 @@ def read_pairs(
     *,
     format: str | None = None,
     tags: Literal["strip", "keep"] = "strip",
-    max_chars: int = MAX_CHARS,
     drafts: bool = False,
 ) -> Iterator[Pair | Rejection]:
     """Read the pairs of a file, and the rejections among them, in the order of the file.
@@ -143,7 +136,6 @@ def read_pairs(
         has both); None lets the file say.
     format: one of `tmx xliff po tsv csv moses`; by default `detect_format` decides.
     tags: whether inline elements of TMX and XLIFF are stripped from the text or kept in it.
-    max_chars: a unit with a longer source or target is rejected.
     drafts: whether pairs that the file marks as fuzzy, unfinished, machine-made or wrong come as pairs with
         that status; otherwise they are rejections.
     """
@@ -154,12 +146,12 @@ def read_pairs(
     if format == "moses":
         if source_lang is None or target_lang is None:
             raise FormatError(f"{path}: line pairs are found by their languages; name source and target")
-        return read_moses(_side(path, source_lang), _side(path, target_lang), max_chars=max_chars)
+        return read_moses(_side(path, source_lang), _side(path, target_lang))
     reader = _READERS.get(format)
     if reader is None:
         raise FormatError(f"unknown format {format!r}; accepted: {', '.join(_READERS)}, moses")
     _require_file(path)
-    items = reader(path, source_lang, target_lang, tags=tags, max_chars=max_chars)
+    items = reader(path, source_lang, target_lang, tags)
     return items if drafts else _approved_only(path, items)
 
 
@@ -179,13 +171,13 @@ def _side(beginning: Path, language: str) -> Path:
 
 
 def read_moses(
-    source_path: str | PathLike[str], target_path: str | PathLike[str], *, max_chars: int = MAX_CHARS
+    source_path: str | PathLike[str], target_path: str | PathLike[str]
 ) -> Iterator[Pair | Rejection]:
     """Read line pairs. Files with different numbers of lines raise `KsterError` at the end."""
     source, target = Path(source_path), Path(target_path)
     _require_file(source)
     _require_file(target)
-    return read_line_pairs(source, target, max_chars=max_chars)
+    return read_line_pairs(source, target)
 
 
 def _require_file(path: Path) -> None:

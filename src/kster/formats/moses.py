@@ -13,7 +13,7 @@ from kster.formats.pair import Pair, Rejection, UnusableUnit
 from kster.formats.text import check_pair, one_line
 
 
-def read_line_pairs(source: Path, target: Path, *, max_chars: int) -> Iterator[Pair | Rejection]:
+def read_line_pairs(source: Path, target: Path) -> Iterator[Pair | Rejection]:
     """The pairs of two files; an error at the end, with both counts, if one has more lines."""
     ended = object()
     source_lines = target_lines = 0
@@ -25,7 +25,7 @@ def read_line_pairs(source: Path, target: Path, *, max_chars: int) -> Iterator[P
         try:
             if not (isinstance(one, str) and isinstance(other, str)):
                 raise UnusableUnit(f"the line has more than {MAX_LINE:,} characters")
-            yield check_pair(one, other, None, max_chars, source_lines)
+            yield check_pair(one, other, None, source_lines)
         except UnusableUnit as reason:
             yield Rejection(str(source), source_lines, None, str(reason))
     if source_lines != target_lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 MAX_CHARS = 10_000
-"""Default limit on one side of a pair. Far above any sentence, far below what would stall a model."""
+"""Limit on one side of a pair. Far above any sentence, far below what would stall a model."""
 
 
 @dataclass(frozen=True, slots=True)

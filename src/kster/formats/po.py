@@ -28,7 +28,7 @@ from kster.text.languages import match_rank
 
 
 def read_po(
-    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+    path: Path, source_lang: str | None, target_lang: str | None, tags: str
 ) -> Iterator[Pair | Rejection]:
     """The pairs of a catalogue. `tags` is ignored: PO has no inline elements."""
     singular_form = 0
@@ -44,7 +44,7 @@ def read_po(
         context = entry.text("msgctxt") or None
         try:
             for source, target in _translations(entry, singular_form):
-                pair = check_pair(source, target, context, max_chars, entry.line)
+                pair = check_pair(source, target, context, entry.line)
                 pair = replace(pair, context=context)
                 yield replace(pair, status="draft", remark="fuzzy") if entry.is_fuzzy else pair
         except UnusableUnit as reason:

@@ -41,21 +41,21 @@ class _Columns:
 
 
 def read_tsv(
-    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+    path: Path, source_lang: str | None, target_lang: str | None, tags: str
 ) -> Iterator[Pair | Rejection]:
     """The pairs of a tab-separated file. `tags` is ignored: what looks like markup is text."""
-    return _read(path, tsv_rows(path), source_lang, target_lang, max_chars)
+    return _read(path, tsv_rows(path), source_lang, target_lang)
 
 
 def read_csv(
-    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+    path: Path, source_lang: str | None, target_lang: str | None, tags: str
 ) -> Iterator[Pair | Rejection]:
     """The pairs of a comma-separated (or, as spreadsheets often write it, semicolon-separated) file."""
-    return _read(path, csv_rows(path), source_lang, target_lang, max_chars)
+    return _read(path, csv_rows(path), source_lang, target_lang)
 
 
 def _read(
-    path: Path, rows: Iterable[Row], source_lang: str | None, target_lang: str | None, max_chars: int
+    path: Path, rows: Iterable[Row], source_lang: str | None, target_lang: str | None
 ) -> Iterator[Pair | Rejection]:
     columns = None
     for line, cells in rows:
@@ -71,7 +71,7 @@ def _read(
             if len(cells) != columns.count:
                 raise UnusableUnit(f"{len(cells)} columns where {columns.count} were expected")
             id = (cells[columns.id] or None) if columns.id is not None else None
-            yield check_pair(cells[columns.source], cells[columns.target], id, max_chars, line)
+            yield check_pair(cells[columns.source], cells[columns.target], id, line)
         except UnusableUnit as reason:
             yield Rejection(str(path), line, readable_id(id), str(reason))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from kster.formats.pair import Pair, UnusableUnit
+from kster.formats.pair import MAX_CHARS, Pair, UnusableUnit
 from kster.text.characters import UNUSABLE, printable
 
 CHARACTER_MARK = "\ufdd0"  # followed by the code point in hexadecimal and a semicolon
@@ -33,7 +33,7 @@ def entity_mark(name: str) -> str:
     return f"{ENTITY_MARK}{name};"
 
 
-def check_pair(source: str, target: str, id: str | None, max_chars: int, line: int | None = None) -> Pair:
+def check_pair(source: str, target: str, id: str | None, line: int | None = None) -> Pair:
     """The pair, or `UnusableUnit` with the reason why it cannot be an example."""
     if not source.strip():
         raise UnusableUnit("empty source")
@@ -41,8 +41,8 @@ def check_pair(source: str, target: str, id: str | None, max_chars: int, line: i
         raise UnusableUnit("untranslated")
     for side, text in (("source", source), ("target", target), ("id", id or "")):
         _check_characters(side, text)
-        if len(text) > max_chars:
-            raise UnusableUnit(f"{side} has {len(text):,} characters, more than the limit of {max_chars:,}")
+        if len(text) > MAX_CHARS:
+            raise UnusableUnit(f"{side} has {len(text):,} characters, more than the limit of {MAX_CHARS:,}")
     return Pair(source, target, id, line)
 
 

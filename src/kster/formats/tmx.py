@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 
 def read_tmx(
-    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+    path: Path, source_lang: str | None, target_lang: str | None, tags: str
 ) -> Iterator[Pair | Rejection]:
     """One pair from each `<tu>` that has both languages; the best-matching variant of each is taken."""
     picker = LanguagePicker(path, source_lang, target_lang)
     for unit in read_units(path, root="tmx", units=("tu",)):
         id = unit.get("tuid")
         try:
-            yield _pair(unit, id, picker, tags, max_chars)
+            yield _pair(unit, id, picker, tags)
         except UnusableUnit as reason:
             yield Rejection(str(path), line_of(unit), readable_id(id), str(reason))
     picker.require_a_match()
 
 
-def _pair(unit: _Element, id: str | None, picker: LanguagePicker, tags: str, max_chars: int) -> Pair:
+def _pair(unit: _Element, id: str | None, picker: LanguagePicker, tags: str) -> Pair:
     variants = [node for node in unit if local_name(node) == "tuv"]
     languages = [node.get(XML_LANG) or node.get("lang") or "" for node in variants]  # `lang` until TMX 1.1
     source, target = picker.pick(languages, None if picker.source_lang else _declared_source(unit))
@@ -55,7 +55,7 @@ def _pair(unit: _Element, id: str | None, picker: LanguagePicker, tags: str, max
     for variant in (variants[source], variants[target]):
         segment = child(variant, "seg")
         texts.append("" if segment is None else segment_text(segment, tags))
-    pair = check_pair(texts[0], texts[1], id, max_chars, line_of(unit))
+    pair = check_pair(texts[0], texts[1], id, line_of(unit))
     known = _Properties(unit, variants[target])
     return replace(pair, context=known.context, status=known.status, author=known.author, remark=known.remark)
 

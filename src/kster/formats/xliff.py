@@ -52,13 +52,13 @@ FINISHED = frozenset({"translated", "reviewed", "signed-off", "final"})
 
 
 def read_xliff(
-    path: Path, source_lang: str | None, target_lang: str | None, *, tags: str, max_chars: int
+    path: Path, source_lang: str | None, target_lang: str | None, tags: str
 ) -> Iterator[Pair | Rejection]:
     """One pair from each translated `<trans-unit>` (1.2) or `<segment>` (2.x)."""
     languages = _Languages(path, source_lang, target_lang)
     for element, id in _segments(path):
         try:
-            yield _pair(element, id, languages, tags, max_chars)
+            yield _pair(element, id, languages, tags)
         except UnusableUnit as reason:
             yield Rejection(str(path), line_of(element), readable_id(id), str(reason))
     languages.require_a_match()
@@ -78,7 +78,7 @@ def _segments(path: Path) -> Iterator[tuple[_Element, str | None]]:
                 yield segment, "/".join(filter(None, (id, own))) or None
 
 
-def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, max_chars: int) -> Pair:
+def _pair(element: _Element, id: str | None, languages: _Languages, tags: str) -> Pair:
     source, target = child(element, "source"), child(element, "target")
     languages.require(element, target)
     if _inherited(element, "translate") == "no":
@@ -88,7 +88,7 @@ def _pair(element: _Element, id: str | None, languages: _Languages, tags: str, m
     if target is None:
         raise UnusableUnit("untranslated")
     state = target.get("state") or (element.get("state") if local_name(element) == "segment" else None)
-    pair = check_pair(segment_text(source, tags), segment_text(target, tags), id, max_chars, line_of(element))
+    pair = check_pair(segment_text(source, tags), segment_text(target, tags), id, line_of(element))
     remark = _remark(state, target.get("state-qualifier")) if element.get("approved") != "yes" else None
     if remark and pair.source == pair.target:
         raise UnusableUnit(remark)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kster.errors import KsterError
-from kster.formats import MAX_CHARS, Pair, Rejection
+from kster.formats import Pair, Rejection
 from kster.formats.pair import UnusableUnit
 from kster.formats.text import check_pair
 from kster.memory.key_maker import ForcedKeys, KeyMaker
@@ -189,7 +189,7 @@ def flaw(pair: Pair) -> str | None:
     The rule is the one readers of files have, so that whatever a memory holds can be exported and imported.
     """
     try:
-        check_pair(pair.source, pair.target, pair.id, MAX_CHARS)
+        check_pair(pair.source, pair.target, pair.id)
     except UnusableUnit as reason:
         return str(reason)
     return None

@@ -47,7 +47,6 @@ log = logging.getLogger("kster.smoothing")
 
 MAX_TOKENS = {"cpu": 60_000, "cuda": 1_000_000}
 GENERAL_HELD_OUT = 0.1  # of the general-domain pairs
-DEV_HELD_OUT = 4  # one of so many development pairs, when the others are learned from
 FEW_TOKENS = 800  # trained on: with fewer, a fit that helped held-out text by chance has harmed other text
 SURE = 2.0  # standard errors by which such a fit must be better than what the model carries
 
@@ -157,17 +156,11 @@ def _look_up(cacher: Cacher, settings: FitSettings, limit: int, dev: Pairs, gene
     split = split_segments(entries, held_out, limit, settings.seed, apart=groups_of(dev) if dev else None)
     require_room(min(limit, len(entries)), cacher.neighbours, lookup.model.dimension)
     cacher.expect([*split.train, *split.held_out], [*dev, *general])
-    dev_share = settings.dev_share if len(dev) > 1 else 0.0
-    own_share = 1.0 - settings.general_share - dev_share
-    train = [Source(cacher.segments(split.train), table, own_share)]
+    train = [Source(cacher.segments(split.train), table, 1.0 - settings.general_share)]
     dev_pairs = dev or _pairs_of(lookup.memory, split.held_out)
     text = _Text(train, [], len(split.train), 0, "given" if dev else "held out", 0, dev_pairs)
     if dev:
         text.dev_in_memory = count_in_memory(entries, dev, "development")
-        if dev_share > 0:
-            learned = [pair for i, pair in enumerate(dev) if i % DEV_HELD_OUT]
-            train.append(Source(cacher.pairs(learned), table, dev_share))
-            dev = dev[::DEV_HELD_OUT]
         text.judged.append(Source(cacher.pairs(dev), table))
     else:
         text.judged.append(Source(cacher.segments(split.held_out), table))

@@ -36,8 +36,6 @@ class FitSettings:
         on a CPU, where force-decoding and searching take most of the time of a fit, 1,000,000 on a GPU.
     general_share: the share of each batch taken from general-domain pairs, when there are any; 0 for none.
         It is more where the memory is too small to fill its own share.
-    dev_share: the share taken from the development pairs, when there are several. They are what the memory
-        will be asked for: in-domain text that is not in it. A quarter of them decides when to stop.
     metric: how many rows the W of a learned distance has (`metric.py`), at most as many as a key is long. It
         is learned after all else and kept if it makes the development tokens more likely; 0 for none.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
@@ -64,7 +62,6 @@ class FitSettings:
     dev_fraction: Annotated[float, Range(0, 1, ends="()")] = 0.08
     max_tokens: Annotated[int | None, Range(1)] = None
     general_share: Annotated[float, FRACTION] = 0.3
-    dev_share: Annotated[float, FRACTION] = 0.0
     metric: Annotated[int, Range(0)] = 0
     similarity: bool = True
     length: bool = True
@@ -95,7 +92,6 @@ class FitSettings:
             "evaluate_every": 500,
             "patience": 60,  # the best of all steps: it does not stop early
             "general_share": 0.0,
-            "dev_share": 0.0,
             "similarity": False,
             "length": False,
         }
@@ -106,11 +102,6 @@ class FitSettings:
         self.smoother(dimension=1)  # checks what the two have in common
         if not (self.learn_bandwidth or self.learn_weight):
             raise SettingsError("Nothing to fit: learn_bandwidth and learn_weight are both off. Use tune.")
-        if self.general_share + self.dev_share >= 1.0:
-            raise SettingsError(
-                f"Fit settings general_share and dev_share are {self.general_share} and {self.dev_share}; "
-                "accepted: less than 1 together, the memory's own text is the rest."
-            )
 
     def smoother(
         self, dimension: int, bandwidth: float | None = None, mixing_weight: float = 0.5

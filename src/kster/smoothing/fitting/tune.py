@@ -15,7 +15,7 @@ from kster.smoothing.fitting.needed_keys import make_needed_keys
 from kster.smoothing.fitting.optimisation import neighbours_without_own
 from kster.smoothing.fitting.report import TuneReport, write_json
 from kster.smoothing.fitting.split import HELD_OUT_LIMIT, split_segments
-from kster.smoothing.fitting.sweep import DEFAULT_K, Grid, Trial, best_of, default_grid, sweep
+from kster.smoothing.fitting.sweep import DEFAULT_K, best_of, default_grid, sweep
 from kster.smoothing.kernels import KERNELS, Kernel
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ def tune(
     dev: Sequence[tuple[str, str]] | None = None,
     *,
     ks: Sequence[int] = DEFAULT_K,
-    bandwidths: Sequence[float] | None = None,
-    mixing_weights: Sequence[float] | None = None,
     kernel: Kernel = "gaussian",
     exact_match: float | None = SAFE_KNN.exact_match,
     progress: Counted | None = None,
@@ -42,7 +40,6 @@ def tune(
 
     dev: (source, target) pairs; without them up to 10,000 tokens of the memory's own segments. Each searches
     the memory as if its target text were not in it.
-    bandwidths: temperatures to try, by default nine around the spread of the distances.
     exact_match: see `SmootherSettings`; None is kNN-MT as published.
     progress: called with the number of tokens looked up, and of how many.
     save: False only reports.
@@ -66,16 +63,10 @@ def tune(
         segments = split_segments(entries, 0.0, HELD_OUT_LIMIT, seed=1).train
         cache = cache_segments(Lookup(model, memory, entries), segments, neighbours, progress)
     seen = neighbours_without_own(cache)
-    grid = default_grid(cache, seen, kernel, ks)
-    grid = Grid(
-        grid.ks,
-        tuple(bandwidths) if bandwidths else grid.bandwidths,
-        tuple(mixing_weights) if mixing_weights else grid.mixing_weights,
-    )
-    _check(grid, kernel, exact_match)
     rule = exact_match_rule(exact_match, SAFE_KNN.exact_tolerance)
-    trials = sweep(cache, seen, grid, kernel, rule, model.device)
+    trials = sweep(cache, seen, default_grid(cache, seen, kernel, ks), kernel, rule, model.device)
     best = best_of(trials)
+    settings = best.settings(kernel, exact_match)
     report = TuneReport(
         kernel=kernel,
         best=best,
@@ -89,12 +80,5 @@ def tune(
     if save:
         directory = memory.directory / SMOOTHER_DIRECTORY
         report.save(directory)
-        write_json(directory / KNN_FILE, best.settings(kernel, exact_match).to_json())
+        write_json(directory / KNN_FILE, settings.to_json())
     return report
-
-
-def _check(grid: Grid, kernel: Kernel, exact_match: float | None) -> None:
-    """Refuse what could not be a smoother, before the sweep and before anything is written."""
-    for bandwidth in grid.bandwidths:
-        for weight in grid.mixing_weights:
-            Trial(grid.ks[0], bandwidth, weight, nll=0.0).settings(kernel, exact_match)
