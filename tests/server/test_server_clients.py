@@ -78,6 +78,16 @@ def test_parameters_come_as_json_form_or_query(server: RunningServer, how: str) 
     assert server.http.post("/translate", **{how: sent}).json() == {"translatedText": GERMAN[4]}
 
 
+def test_a_form_may_be_plain_utf8_as_curl_sends_it(server: RunningServer) -> None:
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    given = "q=Öl für %C3%A4ltere&source=de&target=de".encode()  # German already: it comes back as it is
+    assert server.http.post("/translate", content=given, headers=kind).json() == {
+        "translatedText": "Öl für ältere"
+    }
+    refused = server.http.post("/translate", content=b"q=\xffl&source=de&target=de", headers=kind)
+    assert (refused.status_code, refused.json()["error"]) == (400, "the form cannot be read: it is not UTF-8")
+
+
 def test_a_list_is_answered_by_a_list_and_auto_by_what_was_detected(server: RunningServer) -> None:
     sent = {"q": [ENGLISH[2], GERMAN[2]], "source": "auto", "target": "de"}
     answer = server.http.post("/translate", json=sent).json()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Depends
 from starlette.datastructures import UploadFile
@@ -13,7 +14,7 @@ from starlette.requests import Request
 from kster.errors import KsterError
 from kster.server.work.owned import require_whole
 
-FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+MOST_FIELDS = 1_000  # of a form
 
 
 class Texts(list[str]):
@@ -42,9 +43,11 @@ class Parameters:
             _put(values, name, value)
         files: dict[str, UploadFile] = {}
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind in FORMS:
+        if kind == "application/x-www-form-urlencoded":
+            values |= _form(await request.body())
+        elif kind == "multipart/form-data":
             try:
-                form = await request.form(max_files=8, max_fields=1_000)
+                form = await request.form(max_files=8, max_fields=MOST_FIELDS)
             except MultiPartException as error:
                 raise KsterError(f"the form cannot be read: {error.message}") from None
             fields: dict[str, Any] = {}
@@ -147,6 +150,20 @@ def _put(values: dict[str, Any], name: str, value: str) -> None:
         values[name] = [*before, value] if isinstance(before, list) else [before, value]
     else:
         values[name] = value
+
+
+def _form(body: bytes) -> dict[str, Any]:
+    """Starlette takes what is not percent-encoded for Latin-1; `curl -d q=Öffnen` sends it in UTF-8."""
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except UnicodeDecodeError:
+        raise KsterError("the form cannot be read: it is not UTF-8") from None
+    except ValueError:
+        raise KsterError(f"the form cannot be read: more than {MOST_FIELDS:,} fields") from None
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        _put(values, name, value)
+    return values
 
 
 def _json(body: bytes, kind: str) -> dict[str, Any]:
