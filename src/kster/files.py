@@ -94,21 +94,32 @@ def new_directory(directory: Path, *, replace: bool = False) -> Iterator[Path]:
             if try_lock(lock):
                 shutil.rmtree(left.with_suffix(".part"), ignore_errors=True)
                 left.unlink()
-    part = directory.with_name(f".{directory.name}.{secrets.token_hex(4)}.part")
-    with part.with_suffix(".lock").open("xb") as lock:  # not `part` itself, which others may lock
-        try:
-            with suppress(OSError):  # not every file system has locks
-                try_lock(lock)
-            part.mkdir()
-            yield part
-            if replace:
-                shutil.rmtree(directory, ignore_errors=True)
-            elif directory.exists():
-                directory.rmdir()
-            part.rename(directory)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-            Path(lock.name).unlink(missing_ok=True)
+    lock = _new_lock(directory)  # not on the new directory itself, which others may lock
+    part = Path(lock.name).with_suffix(".part")
+    try:
+        part.mkdir()
+        yield part
+        if replace:
+            shutil.rmtree(directory, ignore_errors=True)
+        part.rename(directory)
+        sync_directory(directory.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        Path(lock.name).unlink(missing_ok=True)
+        lock.close()
+
+
+def _new_lock(directory: Path) -> IO[bytes]:
+    """The lock of somebody who makes this directory; another one if it was just taken for a leftover."""
+    while True:
+        name = f".{directory.name}.{secrets.token_hex(4)}.lock"
+        lock = open(directory.with_name(name), "xb")  # noqa: SIM115  (closed by `new_directory`)
+        ours = True
+        with suppress(OSError):  # not every file system has locks
+            ours = try_lock(lock)
+        if ours and Path(lock.name).exists():
+            return lock
+        lock.close()
 
 
 @contextmanager

@@ -223,7 +223,7 @@ def test_a_new_memory_is_durable_in_its_parent(
         synced.append((path, (tmp_path / "new").exists()))
         sync_directory(path)
 
-    monkeypatch.setattr("kster.memory.store.store.sync_directory", noted)
+    monkeypatch.setattr("kster.files.sync_directory", noted)
     Memory.create(tmp_path / "new", speller).close()
     assert synced[-1] == (tmp_path, True)  # after it has got its name
 

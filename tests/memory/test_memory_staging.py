@@ -129,4 +129,4 @@ def test_an_import_into_a_memory_that_was_deleted_meanwhile_says_so(memory: Memo
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="no /proc here")
 def test_a_place_where_no_directory_can_be_made_is_refused_and_not_tried_for_ever() -> None:
     with pytest.raises(OSError, match=r"No such file|Permission|vanish"):
-        own_new_directory(Path("/proc"), "x-", "lock")
+        own_new_directory(Path("/proc"), "lock")

@@ -7,7 +7,6 @@ all is done again.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import tarfile
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kster.errors import DamagedMemory, MemoryStoreError
-from kster.files import replacing, sync_directory
+from kster.files import new_directory, replacing
 from kster.memory.store import database as sqlite
 from kster.memory.store import description
 from kster.memory.store.failures import for_people
@@ -65,23 +64,13 @@ def restore(file: Path, directory: Path) -> None:
         raise MemoryStoreError(
             f"{directory}: exists and is not empty; a backup is restored to a new directory"
         )
-    place = directory.resolve()
-    making = place.with_name(f".{place.name}.restoring")
     try:
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir(parents=True)
-        with tarfile.open(file) as archive:
-            archive.extractall(making, filter="data")
-        store = Store(making, description.Description.read(making))
-        try:
-            problems = problems_of(store)
-        finally:
-            store.close()
-        if problems:
-            raise DamagedMemory(f"{file}: damaged ({'; '.join(problems[:3])}); nothing was restored")
-        making.rename(place)
-        sync_directory(place.parent)
+        with new_directory(directory.resolve()) as making:
+            with tarfile.open(file) as archive:
+                archive.extractall(making, filter="data")
+            with closing(Store(making, description.Description.read(making))) as store:
+                problems = problems_of(store)
+            if problems:
+                raise DamagedMemory(f"{file}: damaged ({'; '.join(problems[:3])}); nothing was restored")
     except (OSError, tarfile.TarError) as error:
         raise MemoryStoreError(f"{file}: cannot be restored to {directory} ({error})") from error
-    finally:
-        shutil.rmtree(making, ignore_errors=True)

@@ -63,13 +63,13 @@ class WriterLock:
             return try_lock(descriptor)
 
 
-def own_new_directory(parent: Path, prefix: str, lock_name: str) -> tuple[Path, BufferedWriter]:
+def own_new_directory(parent: Path, lock_name: str) -> tuple[Path, BufferedWriter]:
     """A new directory and its lock, ours until that is closed.
 
     Tries again if somebody who was sweeping took it for a leftover. Raises OSError.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        directory = parent / f"{prefix}{os.getpid()}-{secrets.token_hex(4)}"
+        directory = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
         try:
             directory.mkdir()
             lock = open(directory / lock_name, "xb")  # noqa: SIM115  (kept open as long as it is ours)
@@ -83,10 +83,10 @@ def own_new_directory(parent: Path, prefix: str, lock_name: str) -> tuple[Path, 
     raise FileNotFoundError(errno.ENOENT, "new directories vanish here", str(parent))
 
 
-def sweep(parent: Path, prefix: str, lock_name: str) -> None:
+def sweep(parent: Path, lock_name: str) -> None:
     """Delete what dead owners left. Never raises: what cannot be deleted stays for the next one."""
     try:
-        left = [path for path in parent.iterdir() if path.name.startswith(prefix)]
+        left = list(parent.iterdir())
     except OSError:
         return
     for directory in left:

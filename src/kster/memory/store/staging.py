@@ -87,7 +87,7 @@ def staging_area(memory: Path) -> Iterator[Staging]:
     """An area in this memory's directory, deleted at the end."""
     with for_people(memory, UNTOUCHED):
         (memory / STAGING).mkdir(exist_ok=True)
-        directory, lock = own_new_directory(memory / STAGING, "", LOCK)
+        directory, lock = own_new_directory(memory / STAGING, LOCK)
     try:
         staging = Staging(memory, directory)
         try:
@@ -101,4 +101,4 @@ def staging_area(memory: Path) -> Iterator[Staging]:
 
 def sweep_staging(memory: Path) -> None:
     """Delete the areas whose owners have died."""
-    sweep(memory / STAGING, "", LOCK)
+    sweep(memory / STAGING, LOCK)

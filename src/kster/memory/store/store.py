@@ -17,13 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from kster.errors import DamagedMemory, MemoryStoreError
-from kster.files import sync_directory
+from kster.files import new_directory, sync_directory
 from kster.memory.store.change import Change
 from kster.memory.store.database import REMOVED, Database, State
 from kster.memory.store.description import Description
 from kster.memory.store.entry_files import Appender, EntryFiles, MappedEntries, checksum_of
 from kster.memory.store.failures import for_people, said
-from kster.memory.store.locks import WriterLock, own_new_directory, sweep
+from kster.memory.store.locks import WriterLock
 from kster.memory.store.migrations import FORMAT, require_known
 from kster.memory.store.open_stores import open_stores, tick
 from kster.memory.store.spans import Spans
@@ -60,25 +60,10 @@ class Store:
 
     @classmethod
     def create(cls, directory: Path, description: Description) -> None:
-        """Make an empty memory under another name and rename it: a crash leaves nothing half-made.
-
-        What a creation that died has left beside it is deleted.
-        """
-        place = directory.resolve()
-        prefix = f".{place.name}.unfinished-"
+        """Make an empty memory; a crash leaves nothing half-made."""
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            sweep(place.parent, prefix, WRITER_LOCK)
-            making, lock = own_new_directory(place.parent, prefix, WRITER_LOCK)
-            try:
+            with new_directory(directory.resolve()) as making:
                 _fill(making, description)
-                making.rename(place)
-                sync_directory(place.parent)
-            except BaseException:
-                shutil.rmtree(making, ignore_errors=True)
-                raise
-            finally:
-                lock.close()
         except (OSError, sqlite3.Error) as error:
             raise MemoryStoreError(f"{directory}: cannot be created ({said(error, new=True)})") from error
 
