@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import socket
 import statistics
 import subprocess
@@ -34,77 +33,11 @@ from typing import Any
 
 import httpx
 
+from large_memory import pairs
 from machine import describe
 
 ROOT = Path(__file__).parent.parent
 WEIGHINGS = 20  # of the server's memory in a soak
-
-# Parts of made-up sentences, (English, German); 2 × 8 × 9 × 10 × 8 × 7 of them.
-_WHO = [("The operator", "Der Bediener"), ("A technician", "Ein Techniker")]
-_DOES = [
-    ("checks", "prüft"),
-    ("cleans", "reinigt"),
-    ("replaces", "ersetzt"),
-    ("opens", "öffnet"),
-    ("measures", "misst"),
-    ("lifts", "hebt"),
-    ("labels", "beschriftet"),
-    ("greases", "fettet"),
-]
-_WHICH = [
-    ("the left", "das linke"),
-    ("the right", "das rechte"),
-    ("the upper", "das obere"),
-    ("the lower", "das untere"),
-    ("the new", "das neue"),
-    ("the worn", "das verschlissene"),
-    ("the spare", "das zusätzliche"),
-    ("the front", "das vordere"),
-    ("the rear", "das hintere"),
-]
-_WHAT = [
-    ("valve", "Ventil"),
-    ("gear", "Zahnrad"),
-    ("bearing", "Lager"),
-    ("wheel", "Rad"),
-    ("seal plate", "Dichtungsblech"),
-    ("display", "Anzeigefeld"),
-    ("power supply", "Netzteil"),
-    ("control box", "Steuergerät"),
-    ("pipe", "Rohr"),
-    ("thread", "Gewinde"),
-]
-_WHEN = [
-    ("before the shift", "vor der Schicht"),
-    ("after the test run", "nach dem Probelauf"),
-    ("every morning", "jeden Morgen"),
-    ("once a week", "einmal in der Woche"),
-    ("if the lamp blinks", "falls die Lampe blinkt"),
-    ("without tools", "ohne Werkzeug"),
-    ("with a soft cloth", "mit einem weichen Tuch"),
-    ("in the workshop", "in der Werkstatt"),
-]
-_AND = [
-    ("and signs the list", "und unterschreibt die Liste"),
-    ("and calls the foreman", "und ruft den Vorarbeiter"),
-    ("and notes the time", "und notiert die Uhrzeit"),
-    ("and locks the door", "und schließt die Tür ab"),
-    ("and waits ten minutes", "und wartet zehn Minuten"),
-    ("and starts again", "und beginnt von vorn"),
-    ("and switches off the light", "und schaltet das Licht aus"),
-]
-
-
-def made_up(pairs: int) -> bytes:
-    """A TSV file of so many different sentences with their translations."""
-    rng = random.Random(0)
-    rows: dict[str, str] = {}
-    while len(rows) < pairs:
-        who, does, which, what, when, then = map(rng.choice, (_WHO, _DOES, _WHICH, _WHAT, _WHEN, _AND))
-        english = f"{who[0]} {does[0]} {which[0]} {what[0]} {when[0]} {then[0]}."
-        rows[english] = f"{who[1]} {does[1]} {which[1]} {what[1]} {when[1]} {then[1]}."
-    lines = (f"{english}\t{german}" for english, german in rows.items())
-    return ("source\ttarget\n" + "\n".join(lines)).encode()
 
 
 # Servers ---------------------------------------------------------------------------------------------
@@ -307,7 +240,8 @@ def during_import(given: argparse.Namespace, sentences: list[str], directory: Pa
         alone = load(server, given, sentences, for_seconds(given.seconds), "alone")
         print(alone.line("alone"), flush=True)
         both.add(alone)
-        began, job = time.monotonic(), server.start_import(made_up(given.import_pairs), "many.tsv")
+        rows = "\n".join(f"{pair.source}\t{pair.target}" for pair in pairs(given.import_pairs))
+        began, job = time.monotonic(), server.start_import(rows.encode(), "many.tsv")
         enough, importing = for_seconds(given.import_seconds), threading.Event()
         importing.set()
 

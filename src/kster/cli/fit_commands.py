@@ -232,8 +232,8 @@ def _fit_summary(directory: Path, report: FitReport) -> str:
         shown["loss a word, general"] = _losses(report.general)
     if report.settings.get("metric"):
         shown["distance"] = _distance(report)
-    shown["mixing weight λ"] = _spread(report.mixing_weight)
-    shown["bandwidth σ"] = _spread(report.bandwidth)
+    shown["mixing weight λ"] = _mean_and_middle(report.mixing_weight)
+    shown["bandwidth σ"] = _mean_and_middle(report.bandwidth)
     if report.length_penalty is not None:
         shown["length penalty"] = _length(report)
     shown["took"] = f"{report.seconds.get('total', 0.0):.0f} s"
@@ -253,6 +253,6 @@ def _saved_in(directory: Path, method: str) -> str:
     return f"{directory / 'smoother'}, used by --method {method}"
 
 
-def _spread(values: Distribution) -> str:
+def _mean_and_middle(values: Distribution) -> str:
     quantiles = values.quantiles
     return f"mean {values.mean:.3g}, middle half {quantiles['0.25']:.3g} … {quantiles['0.75']:.3g}"

@@ -24,7 +24,7 @@ class Progress:
             raise KsterError(f"output: {directory} is a file, not a directory; it was left untouched")
         directory.mkdir(parents=True, exist_ok=True)
         self._file = (directory / "log.txt").open("a", encoding="utf-8")
-        self._claim(directory)
+        self._lock(directory)
         if tensorboard:
             try:
                 from torch.utils.tensorboard import SummaryWriter
@@ -33,7 +33,7 @@ class Progress:
             except ImportError:
                 self.say("tensorboard is not installed: progress goes to log.txt only")
 
-    def _claim(self, directory: Path) -> None:
+    def _lock(self, directory: Path) -> None:
         """Lock the log, and with it the directory: two runs would overwrite each other's checkpoints."""
         ours = True
         with contextlib.suppress(OSError):  # not every file system has locks
