@@ -26,6 +26,7 @@ from tiny import ENGLISH, GERMAN
 
 KILLS = 4  # beside those of tests/memory/test_memory_crash.py
 MANY_KILLS, IN_ONE_PIECE = 200, 50  # a piece takes a few minutes
+PATIENCE = 600  # seconds: only what is broken waits so long, even on a machine that has much else to do
 FIT_AT = 8  # requests after a start
 SEGMENTS = "/v1/memories/{}/segments"
 
@@ -66,7 +67,7 @@ def write_until_killed(url: str, known: Known, seed: int) -> None:
     rng = random.Random(seed)
     headers = {"Authorization": f"Bearer {known.token}"}
     segments = SEGMENTS.format(known.memory)
-    with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+    with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
         for number in range(1_000_000):
             kind = rng.choices(["add", "edit", "remove", "import", "memory"], [6, 2, 2, 2, 1])[0]
             kind = "fit" if number == FIT_AT else kind  # one takes as long as much of all else
@@ -106,7 +107,7 @@ def write_until_killed(url: str, known: Known, seed: int) -> None:
 
 
 def wait_for(client: httpx.Client, child: Any) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and child.is_alive():
         try:
             client.get("/health")
@@ -192,7 +193,9 @@ def test_what_a_server_acknowledged_survives_kill_9(
         )
         child.start()
         said.close()
-        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        with httpx.Client(
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE
+        ) as client:
             wait_for(client, child)
             if not known.memory:
                 known.memory = client.post("/v1/memories", json={"name": "kept"}).json()["id"]

@@ -43,6 +43,14 @@ def same_codes(one: CodedText, other: CodedText) -> bool:
         ("Mail a.b@c.example. See https://x.example/a?b=c.", ["a.b@c.example", "https://x.example/a?b=c"]),
         ("one\\ntwo\\tthree C:\\new\\file", ["\\n", "\\t", "C:\\new\\file"]),
         ("Delete [X7X] files", ["[X7X]"]),
+        ("See <1>the guide</1> <2/>, 1 <2> 3", ["<1>", "</1>", "<2/>", "<2>"]),
+        (
+            "run [-f|--force] [--] <file>... [<old> [<new>]] with -a or --all-of it; (-n) re-use",
+            ["[-f|--force]", "[--]", "<file>", "<old>", "[<new>]", "-a", "--all-of"],
+        ),
+        ("A word -- two words --- three; 5 -a-b, pre- and post-war, file(-s)", []),
+        ("Set `pull.rebase` to `x`, ``quoted'' or `old'", ["`pull.rebase`", "`x`"]),
+        ("Done 🎉👍🏽, 1️⃣ ★★ → ⌘C of CO₂ ≤ 5 °C ½ €", ["🎉👍🏽", "1️⃣", "★★", "→", "⌘", "₂", "≤"]),
         ("Press <kbd>Ctrl</kbd> or <b>run</b>", ["<kbd>Ctrl</kbd>", "<b>", "</b>"]),
         (
             "$[office], $NAME$, %PATH%, @user, %#@files@",

@@ -19,9 +19,17 @@ from kster.translation.service import Cutting, Round, Text, run, translation_ste
 
 
 def translate(
-    texts: Sequence[Text], *, keeps: bool = True, taught: dict[str, str] | None = None, sentences: bool = True
+    texts: Sequence[Text],
+    *,
+    keeps: bool = True,
+    taught: dict[str, str] | None = None,
+    says: dict[str, str] | None = None,
+    sentences: bool = True,
 ) -> tuple[list[Translation], list[Round]]:
-    """By a model that writes capitals, and loses marks unless it `keeps` them; also what it was asked for."""
+    """By a model that writes capitals, and loses marks unless it `keeps` them; also what it was asked for.
+
+    says: what else it writes.
+    """
     rounds: list[Round] = []
     known = taught or {}
 
@@ -30,14 +38,14 @@ def translate(
         return [output(text) for text in wanted.texts]
 
     def output(text: str) -> Output:
-        written = known.get(text) or (text if keeps else MARK.sub("", text)).upper()
+        written = (says or known).get(text) or (text if keeps else MARK.sub("", text)).upper()
         words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
         return Output(((written, -1.0),), None, (tuple((span, span) for span in words),))
 
     def find(text: str) -> Taught:
         return Taught((known[text],)) if text in known else Taught()
 
-    cutting = Cutting(lambda text: len(text) < 200, find, sentences)
+    cutting = Cutting(lambda text: len(text) < 200, find, sentences, languages=("en", "de"))
     return run(translation_steps(texts, Decoding(), cutting), model), rounds
 
 
@@ -59,9 +67,53 @@ def test_a_sentence_with_nothing_but_tags_is_translated_without_them() -> None:
     assert done.text == "Die <b>rote</b> Taste drücken"
 
 
+def test_a_sentence_with_tags_and_other_codes_is_translated_without_the_tags() -> None:
+    (done,), rounds = translate(["Press the <b>red button</b> of <code>x-1</code> <i>%d times</i>."])
+    assert rounds == [Round(["Press the red button of {0} {1} times."], align=True)]
+    assert done.text == "PRESS THE <b>RED BUTTON</b> OF <code>x-1</code> <i>%d TIMES</i>."
+    assert not done.repaired
+
+
+def test_symbols_and_words_of_other_scripts_are_not_given_to_the_model() -> None:
+    """Models write others in their place, or nothing at all."""
+    texts = ["Done! 🎉", "→ Next page", "Choose 日本語 or русский язык.", "♪ music ♪", "🎉"]
+    done, rounds = translate(texts)
+    assert rounds[0].texts == ["Done!", "Next page", "Choose {0} or {1}.", "music"]
+    assert [one.text for one in done] == [
+        "DONE! 🎉",
+        "→ NEXT PAGE",
+        "CHOOSE 日本語 OR русский язык.",
+        "♪ MUSIC ♪",
+        "🎉",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "shown"),
+    [
+        ("Could not read it.", "konnte es nicht lesen", "Konnte es nicht lesen."),
+        ("It is closed", "Es ist geschlossen.", "Es ist geschlossen"),
+        ("npm cannot run.", "npm läuft nicht", "npm läuft nicht."),
+        ("Use npm now", "npm jetzt nutzen", "npm jetzt nutzen"),
+        ("Is it on?", "ist es an", "Ist es an?"),
+        ("size and so on", "Größe usw.", "Größe usw."),
+        ("Wait...", "Warten", "Warten..."),
+    ],
+)
+def test_a_translation_begins_and_ends_as_its_source(source: str, written: str, shown: str) -> None:
+    """Whatever habits the examples have; a text that was taught comes back as taught."""
+    (done,), _ = translate([source], says={source: written})
+    assert done.text == shown
+    (done,), _ = translate([source], taught={source: written})
+    assert done.text == written
+
+
 def test_codes_that_a_model_loses_are_put_back_and_the_translation_says_so() -> None:
     (lost, whole), rounds = translate(["Press the <b>red</b> button %d times.", "All is well."], keeps=False)
-    assert rounds[1] == Round(["Press the red button times."], align=True)
+    assert rounds[1:] == [
+        Round(["Press the red button {0} times."], align=True),
+        Round(["Press the red button times."], align=True),
+    ]
     assert lost.text == "PRESS THE <b>RED</b> BUTTON %d TIMES."
     assert lost.repaired
     assert lost.to_json()["repaired"] is True

@@ -39,12 +39,14 @@ class AndroidDocument(XmlText):
             return (text if begin else escape_text(text)).replace("\n", r"\n")
 
         def write(texts: Sequence[Text]) -> str:
-            text = "".join(self.places.markup(own, escape) for own in texts).strip()
-            text = f'"{text}"' if quoted else _unlike_reference(text)
+            text = "".join(self.places.markup(own, escape) for own in texts)
+            text = f'"{text}"' if quoted else _unlike_reference(text.strip())
             return f"{begin}{text}]]>" if begin else text
 
         where = element.get("name") or next((n for e in element.around() if (n := e.get("name"))), "")
-        self.places.add(element.inner, element.inner_end, coded(_stripped(pieces)), write, where)
+        self.places.add(
+            element.inner, element.inner_end, coded(pieces if quoted else _stripped(pieces)), write, where
+        )
 
 
 def _read(text: str, quoted: bool) -> str:

@@ -1,8 +1,8 @@
 """The part of a coded text that a model has to see.
 
-Left out are codes and spaces around all of the text, and codes within words, as in H<sub>2</sub>O: the model
-sees H2O. The number of a footnote, as in word<sup>1</sup>, is not part of the word: it is one code with its
-tags.
+Left out are tags, symbols and spaces around all of the text, and tags within words: of H<sub>2</sub>O the
+model sees H2O. The number of a footnote, as in word<sup>1</sup>, is not part of the word: it is one code with
+its tags.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kster.text.codes import Code, CodedText, Token
+from kster.text.symbols import is_symbol
 
 _WORD = re.compile(r"\w+")
 _NOTE = re.compile(r"[\W\d_]{1,12}")  # what may be a footnote's mark
@@ -76,7 +77,9 @@ def _without_edges(tokens: list[Token]) -> tuple[list[Token], list[Token], list[
     def is_edge(token: Token) -> bool:
         if isinstance(token, str):
             return not token.strip()
-        return token.kind != "alone" and counts[token.pair] == 1
+        if token.kind == "alone":
+            return isinstance(token.data, str) and is_symbol(token.data)
+        return counts[token.pair] == 1
 
     begin, end = 0, len(tokens)
     while begin < end:

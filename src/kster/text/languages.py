@@ -16,6 +16,7 @@ _SEVERAL_SCRIPTS = frozenset(["az", "bs", "kk", "ks", "ku", "mn", "ms", "pa", "s
 _CODE = re.compile(r"(?:[A-Za-z]{2,3}|x)(?:[-_][A-Za-z0-9]{2,8})*")
 # Codes that need no library to be understood, so that a bare GPU machine does without it.
 _PLAIN = frozenset(["ar", "cs", "da", "de", "en", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru", "zh"])
+_PLAIN_SCRIPTS = {"ar": "Arab", "ja": "Jpan", "ru": "Cyrl", "zh": "Hans"}  # the others: Latn
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,19 @@ def match_rank(wanted: str, found: str) -> int:
 def may_be(wanted: str, declared: str | None) -> bool:
     """Whether a file that declares this language, or none, can be used."""
     return wanted == AUTO or not (declared or "").strip() or bool(match_rank(wanted, declared or ""))
+
+
+@lru_cache(maxsize=1024)
+def script_of(code: str) -> str:
+    """What a language is written in, by ISO 15924: `de` in Latn."""
+    language = _parse(code)
+    if language.script is not None:
+        return language.script
+    if language.primary in _PLAIN:
+        return _PLAIN_SCRIPTS.get(language.primary, "Latn")
+    from langcodes import Language
+
+    return Language.get(language.primary).maximize().script or "Latn"
 
 
 @lru_cache(maxsize=1024)

@@ -49,10 +49,10 @@ class MarkedText:
         self._core = Core(source)
         tokens = self._core.tokens
         self._spacing = Spacing(tokens)
-        self._groups = _groups(tokens)
+        self._groups = groups(tokens)
         self._filled = _filled(tokens)
         self._open_before = _open_before(tokens)
-        self._braces = _braces(token for token in tokens if isinstance(token, str))
+        self._braces = braces(token for token in tokens if isinstance(token, str))
         self.text = self._marked(tokens, {id(group[0]): i for i, group in enumerate(self._groups)})
 
     @property
@@ -61,9 +61,9 @@ class MarkedText:
         return len(self._groups)
 
     @property
-    def has_only_tags(self) -> bool:
-        """Whether all marks, and there are some, stand for tags around words."""
-        return bool(self._groups) and all(code.kind != "alone" for group in self._groups for code in group)
+    def has_tags(self) -> bool:
+        """Whether some marks stand for tags around words."""
+        return any(is_around_words(group) for group in self._groups)
 
     @property
     def shown(self) -> list[str]:
@@ -82,7 +82,7 @@ class MarkedText:
         if not is_nested(tokens, self._open_before) or not _filled(tokens) >= self._filled:
             return None
         texts = parts[0::2]
-        if numbers and (_braces(texts) != self._braces or any(recognise(text).codes for text in texts)):
+        if numbers and (braces(texts) != self._braces or any(recognise(text).codes for text in texts)):
             return None  # pieces of marks; codes of a memory's examples
         return self._core.complete(self._spacing.apply(tokens))
 
@@ -119,7 +119,18 @@ class MarkedText:
         return _SPACE.sub(" ", "".join(parts)).strip()
 
 
-def _groups(tokens: Sequence[Token]) -> list[list[Code]]:
+def is_around_words(group: Sequence[Code]) -> bool:
+    """Whether codes that share a mark are tags whose other halves are elsewhere."""
+    return (
+        len(
+            {code.pair for code in group if code.kind == "open"}
+            ^ {code.pair for code in group if code.kind == "close"}
+        )
+        > 0
+    )
+
+
+def groups(tokens: Sequence[Token]) -> list[list[Code]]:
     """Codes that share a mark, since few marks are kept better than many.
 
     They are neighbours, and all of them open something that is closed elsewhere, or close something that was
@@ -140,7 +151,8 @@ def _groups(tokens: Sequence[Token]) -> list[list[Code]]:
     return groups
 
 
-def _braces(texts: Iterable[str]) -> tuple[int, int]:
+def braces(texts: Iterable[str]) -> tuple[int, int]:
+    """How many opening and closing ones there are."""
     text = "".join(texts)
     return text.count("{"), text.count("}")
 

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 
 from kster.text.codes import Code, CodedText, Token
 from kster.text.core import Core
+from kster.text.marks import MARK
 from kster.text.spacing import CLOSING, Spacing
 
 Span = tuple[int, int]
 Aligned = Sequence[Sequence[int]]  # for every word of the source those of the translation that it became
 Link = tuple[Span, Span]  # characters of a source, and those of its translation that they became
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+_WORD = re.compile(rf"{MARK.pattern}|\w+(?:['’]\w+)*|[^\w\s]")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 DEEPEST = 50  # tags within tags that are placed one by one; no text means more
 
@@ -51,21 +52,21 @@ class BareText:
 
     def __init__(self, source: CodedText) -> None:
         self._core = Core(source)
-        self.text, _ = _without_codes(self._core.tokens)
+        self.text, _ = without_codes(self._core.tokens)
 
     def project(self, translation: str, links: Iterable[Link]) -> CodedText:
         """links: of `text` and the translation."""
         links = list(links)
         tokens = self._core.tokens
-        done = self._core.complete(_projected(tokens, translation, links))
+        done = self._core.complete(projected(tokens, translation, links))
         if done is None:  # a word with codes in it was translated
             tokens = self._core.with_codes_within
-            done = self._core.complete(_projected(tokens, translation, links))
+            done = self._core.complete(projected(tokens, translation, links))
             assert done is not None
         return done
 
 
-def _without_codes(tokens: Sequence[Token]) -> tuple[str, list[int]]:
+def without_codes(tokens: Sequence[Token]) -> tuple[str, list[int]]:
     """The texts, with one space where there were several, and how long that is before every token."""
     text, lengths = "", []
     for token in tokens:
@@ -81,8 +82,9 @@ def _without_codes(tokens: Sequence[Token]) -> tuple[str, list[int]]:
     return text.rstrip(), lengths
 
 
-def _projected(tokens: Sequence[Token], translation: str, links: Sequence[Link]) -> list[Token]:
-    text, lengths = _without_codes(tokens)
+def projected(tokens: Sequence[Token], translation: str, links: Sequence[Link]) -> list[Token]:
+    """The translation with the codes among these tokens. links: of the other tokens and the translation."""
+    text, lengths = without_codes(tokens)
     source = [match.span() for match in _WORD.finditer(text)]
     target = [match.span() for match in _WORD.finditer(translation)]
     if not target:

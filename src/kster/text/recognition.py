@@ -1,4 +1,5 @@
-"""What in a string is not language: placeholders, tags, entities, addresses, escapes.
+"""What in a string is not language: placeholders, tags, entities, addresses, escapes, options of programs,
+symbols.
 
     recognise("Save <b>%s</b>")  →  "Save ", <b>, %s, </b>
 
@@ -13,17 +14,24 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kster.text.codes import OBJECT, Code, CodedText, Token
+from kster.text.symbols import SYMBOL
 
 _VOID = frozenset(
     "area base br bx col embed ex hr img input it link meta ph source track wbr x".split()  # noqa: SIM905
 )
 _NO_LANGUAGE = "code|kbd|pre|samp|script|style|var"  # elements whose content is none, where it is short
 
+_ARGUMENT = r"(?:<[\w.-]+>|--?[\w-]*|\.\.\.)"
+
 _KINDS = {
     "break": r"(?<!\\)(?:\\r)?\\n|(?<!\\)\\r|<br\s*/?>",
     "element": rf"<(?P<name>{_NO_LANGUAGE})\b[^<>]*>"
     r"\s?[^<\s]{1,80}(?:\s[^<\s]{1,80}){0,3}\s?</(?P=name)>",
-    "tag": r"</?[A-Za-z](?:[\w:.-]*)(?:\s[^<>]*|/)?>"
+    # A program's arguments: [<file>...], [-f|--force], [--], and its options, which stand behind a space.
+    "arguments": rf"\[{_ARGUMENT}(?:[|=\s]{_ARGUMENT})*\](?:\.\.\.)?",
+    "option": r"(?<![^\s\"'“„‘‚(\[|=/,])--[A-Za-z][\w-]*\w|(?<![^\s\"'“„‘‚\[|=/,])-[A-Za-z](?![\w'’-])",
+    "quoted": r"(?<![`\w])`[^`'\n]{1,80}`(?![`\w])",
+    "tag": r"</?(?:[A-Za-z](?:[\w:.-]*)(?:\s[^<>]*|/)?|\d{1,3}\s?/?)>"
     r"|\[/?(?:b|i|u|s|url|img|size|color|font|quote|code|list)(?:=[^\]\n]{0,300})?\]",
     "comment": r"<!--.{0,300}?-->|<\?[^<>]{0,300}\?>|<!\[CDATA\[|\]\]>",
     "entity": r"&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
@@ -52,9 +60,11 @@ _KINDS = {
     r"(?![A-Za-z])"
     r"|(?<!\d)%[A-Za-z]\w*",
     "object": OBJECT,
+    "symbol": SYMBOL,
 }
 _CODE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.S)
-_HINT = re.compile(rf"[<>\[&\\%{{$#@_{OBJECT}]|://|mailto:|www\.")  # without one of these there is no code
+# Without one of these there is no code.
+_HINT = re.compile(rf"[<>\[&\\%{{$#@_`{OBJECT}]|://|mailto:|www\.|(?<!\w)-[-A-Za-z]|{SYMBOL}")
 _TAG = re.compile(r"[<\[](?P<end>/?)(?P<name>[\w:.-]+).*?(?P<empty>/?)[>\]]", re.S)
 
 
@@ -63,15 +73,28 @@ def recognise(text: str) -> CodedText:
     return with_codes([text])
 
 
-def with_codes(tokens: Iterable[Token]) -> CodedText:
-    """Texts and codes, with the codes that are recognised in the texts in addition."""
+def with_codes(tokens: Iterable[Token], also: re.Pattern[str] | None = None) -> CodedText:
+    """Texts and codes, with the codes that are recognised in the texts in addition.
+
+    also: matches what else is one, in this text: words of another script.
+    """
     found: list[Token] = []
     for token in tokens:
-        if isinstance(token, str):
-            found += _paired(list(_split(token)))
-        else:
+        if not isinstance(token, str):
             found.append(token)
+            continue
+        for part in _paired(list(_split(token))):
+            found += _matched(part, also) if isinstance(part, str) and also is not None else [part]
     return CodedText.of(found)
+
+
+def _matched(text: str, pattern: re.Pattern[str]) -> Iterator[Token]:
+    at = 0
+    for match in pattern.finditer(text):
+        yield from filter(None, [text[at : match.start()]])
+        yield Code("alone", match[0])
+        at = match.end()
+    yield from filter(None, [text[at:]])
 
 
 def are_kept(source: str, translation: str) -> bool:

@@ -192,6 +192,10 @@ def longest_translation(model: BaseModel, source_tokens: int) -> int:
     return min(2 * source_tokens + 20, model.max_length)
 
 
+def _is_damaged(written: str) -> bool:
+    return not written.strip() or "\ufffd" in written
+
+
 def _outputs(
     model: BaseModel,
     texts: list[str],
@@ -202,12 +206,18 @@ def _outputs(
     memory: LookedUp | None,
     smoother: Smoother | None,
 ) -> list[Output]:
-    """What was found for some pieces, as text; hypotheses that keep the marks of their piece come first."""
+    """What was found for some pieces, as text; hypotheses that keep the marks of their piece come first, and
+    last those without a word or with broken characters."""
     kept: list[list[tuple[str, Hypothesis]]] = []
     for piece, hypotheses in zip(texts, found, strict=True):
-        own = hypotheses if MARK.search(piece) else hypotheses[: decoding.n_best]
+        own = hypotheses[: decoding.n_best]
         written = model.detokenise([one.tokens for one in own])
-        pairs = sorted(zip(written, own, strict=True), key=lambda pair: not same_marks(piece, pair[0]))
+        if MARK.search(piece) or any(map(_is_damaged, written)):
+            own, written = hypotheses, model.detokenise([one.tokens for one in hypotheses])
+        pairs = sorted(
+            zip(written, own, strict=True),
+            key=lambda pair: (_is_damaged(pair[0]), not same_marks(piece, pair[0])),
+        )
         kept.append(pairs[: decoding.n_best])
     best = [[*own[0][1].tokens, model.eos_id] for own in kept]
     tokens: list[tuple[TokenExplanation, ...] | None] = [None] * len(found)

@@ -7,9 +7,11 @@ import unicodedata
 from collections.abc import Callable, Collection, Sequence
 
 from kster.text.codes import Code, CodedText, Token, is_nested
+from kster.text.edges import with_edges_of
 from kster.text.marks import MOST_MARKS, MarkedText
 from kster.text.projection import BareText
 from kster.text.recognition import are_kept, recognise
+from kster.text.tagless import TaglessText
 from kster.translation.explanation import TokenExplanation
 from kster.translation.known_texts import Taught
 from kster.translation.marked_tokens import without_marks
@@ -19,17 +21,19 @@ from kster.translation.result import Output
 class CodedPiece:
     """request: what to translate first; None if there is nothing but codes.
 
-    A piece is translated with marks for its codes; as it is, if a memory knows it by keys without marks; and
-    without any codes (is_bare) if these are only tags, since words between marks are translated worse.
+    A piece is translated with marks for its codes, but without its tags, since words between marks are
+    translated worse; or as it is, if a memory knows it by keys without marks. Where marks are lost, it is
+    translated without any codes. is_bare: codes are to be put in by which words translate which.
     hypotheses: translations with all the codes of the source and their scores, once there are any.
     """
 
-    def __init__(self, source: CodedText, taught: Callable[[str], Taught]) -> None:
-        """taught: how a string was taught that a memory holds as it is."""
-        self._source = source
+    def __init__(self, source: CodedText, taught: Callable[[str], Taught], language: str = "") -> None:
+        """taught: how a string was taught that a memory holds as it is. language: of the source."""
+        self._source, self._language = source, language
         self._find_taught = taught
         self._taught = Taught()
         self._marked: MarkedText | None = None
+        self._tagless: TaglessText | None = None  # until it has failed
         self.hypotheses: list[tuple[CodedText, float]] = []
         self.tokens: Sequence[TokenExplanation] = ()
         self.confidence: float | None = None
@@ -44,15 +48,16 @@ class CodedPiece:
             return
         if not self._taught or self._taught.marked:
             self._marked = MarkedText(source)
-            self.is_bare = self._marked.marks > MOST_MARKS or (
-                self._marked.has_only_tags and not self._taught
-            )
+            if self._marked.has_tags and not self._taught:
+                tagless = TaglessText(source)
+                self._tagless = tagless if len(tagless.shown) <= MOST_MARKS else None
+            self.is_bare = self._tagless is not None or self._marked.marks > MOST_MARKS
             self.request = self.bare if self.is_bare else self._marked.text
 
     @property
     def bare(self) -> str:
-        """Without any codes: what to translate where they were lost."""
-        return BareText(self._source).text
+        """Without tags, and without any codes where these were lost."""
+        return self._tagless.text if self._tagless is not None else BareText(self._source).text
 
     def _only_taught(self) -> CodedText | None:
         """Codes alone, such as a message, as they were taught; None if they were not, or in several ways."""
@@ -68,7 +73,7 @@ class CodedPiece:
         for text, score in output.hypotheses[:n_best]:
             read = self._with_codes(text)
             if read is not None:
-                self.hypotheses.append((read, score))
+                self.hypotheses.append((self._with_edges(read), score))
             elif not self.hypotheses:
                 return
         marked = self._marked
@@ -77,16 +82,37 @@ class CodedPiece:
             self.tokens = without_marks(self.tokens, marked.shown)
 
     def place_codes(self, output: Output) -> None:
-        """Put the codes into the translations of `bare`. These should be checked, unless there are only
-        tags."""
+        """Put the codes into the translations of `bare`, if marks were kept where there were some.
+
+        Where all codes were lost, the translations should be checked, unless there are only tags.
+        """
         assert output.links is not None
+        if self._tagless is not None:
+            self._place_tags(self._tagless, output)
+            self._tagless = None
+            return
         for (text, score), links in zip(output.hypotheses, output.links, strict=True):
             placed = BareText(self._source).project(_without_new_codes(text, self.bare), links)
             if not are_kept(str(self._source), str(placed)):  # side by side, two may read as another one
                 placed = _told_apart(placed)
-            self.hypotheses.append((placed, score))
+            self.hypotheses.append((self._with_edges(placed), score))
         self.tokens, self.confidence = output.tokens or (), output.confidence
-        self.repaired = self._marked is None or not self._marked.has_only_tags
+        self.repaired = any(code.kind == "alone" for _, code in self._source.codes)
+
+    def _place_tags(self, tagless: TaglessText, output: Output) -> None:
+        for (text, score), links in zip(output.hypotheses, output.links or (), strict=True):
+            placed = tagless.project(text, links)
+            if placed is not None and are_kept(str(self._source), str(placed)):
+                self.hypotheses.append((self._with_edges(placed), score))
+            elif not self.hypotheses:
+                return
+        self.tokens = without_marks(output.tokens or (), tagless.shown)
+        self.confidence = output.confidence
+
+    def _with_edges(self, translation: CodedText) -> CodedText:
+        if str(translation) in self._find_taught(str(self._source)).targets:
+            return translation
+        return with_edges_of(self._source, translation, self._language)
 
     def _with_codes(self, translation: str) -> CodedText | None:
         if not self._source.codes:

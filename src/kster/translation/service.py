@@ -1,9 +1,8 @@
 """How a text becomes a translation: one way for Python, the command line and all doors of the server.
 
-A text is read as words and codes, cut into sentences, and translated with marks for the codes. Where a model
-loses marks, the sentence is translated again without, and the codes are put where they belong; a sentence
-whose only codes are tags is translated without marks at once. A translation has exactly the codes of its
-source.
+A text is read as words and codes, cut into sentences, and translated with marks for the codes, but without
+tags, which are put where they belong afterwards. Where a model loses marks, the sentence is translated again
+without, and all codes are put in so. A translation has exactly the codes of its source.
 
 `translation_steps` does all of it but run the model: it yields what to translate and is sent the outputs, so
 that a program can run it at once (`run`), and a server can join the sentences of many clients into batches.
@@ -11,6 +10,7 @@ that a program can run it at once (`run`), and a server can join the sentences o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from operator import mul
@@ -18,6 +18,7 @@ from operator import mul
 from kster.text.codes import Code, CodedText, Token
 from kster.text.messages import Message, numbers_as_codes, with_messages
 from kster.text.recognition import with_codes
+from kster.text.symbols import other_scripts
 from kster.translation.confidence import word_confidences
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import TokenExplanation
@@ -47,13 +48,15 @@ class Cutting:
 
     fits: whether a text is short enough for the model. taught: how a text was taught that a memory holds as
     it is; then it comes back so, and is not cut. sentences: whether lines are cut into their sentences.
-    codes: whether strings are looked through for placeholders, tags and the like, to keep them.
+    codes: whether strings are looked through for placeholders, tags and the like, to keep them; also words in
+    a script that the languages, those of source and target, are not written in.
     """
 
     fits: Callable[[str], bool]
     taught: Callable[[str], Taught]
     sentences: bool
     codes: bool = True
+    languages: tuple[str, str] = ("", "")
 
 
 def run(steps: Steps, translate: Callable[[Round], Sequence[Output]]) -> list[Translation]:
@@ -74,7 +77,7 @@ def translation_steps(
     *,
     on_cut: Callable[[], None] = lambda: None,
 ) -> Steps:
-    """Yields at most two rounds; returns the translations, in order.
+    """Yields at most three rounds; returns the translations, in order.
 
     on_cut: called if something had to be cut because it is too long for the model.
     """
@@ -87,7 +90,7 @@ def translation_steps(
         outputs = yield Round([str(piece.request) for piece in whole])
         for piece, output in zip(whole, outputs, strict=True):
             piece.read(output, decoding.n_best)
-    if bare := [piece for piece in waiting if not piece.hypotheses]:
+    while bare := [piece for piece in waiting if not piece.hypotheses]:
         outputs = yield Round([piece.bare for piece in bare], align=True)
         for piece, output in zip(bare, outputs, strict=True):
             piece.place_codes(output)
@@ -100,7 +103,9 @@ class _Plan:
     def __init__(self, text: Text, cutting: Cutting, numbers: bool = False) -> None:
         """numbers: whether `#` stands for a number, as in a branch of a message that counts."""
         self._text = (
-            read_text(text, numbers) if cutting.codes or isinstance(text, CodedText) else CodedText(text)
+            read_text(text, numbers, other_scripts(*cutting.languages))
+            if cutting.codes or isinstance(text, CodedText)
+            else CodedText(text)
         )
         self._source = str(self._text)
         self._cut(cutting)
@@ -127,7 +132,7 @@ class _Plan:
             at = places[-1]
         parts = self._text.cut(*places)
         self._glue = parts[0::2]
-        self._pieces = [CodedPiece(part, cutting.taught) for part in parts[1::2]]
+        self._pieces = [CodedPiece(part, cutting.taught, cutting.languages[0]) for part in parts[1::2]]
 
     @property
     def is_torn(self) -> bool:
@@ -179,8 +184,11 @@ class _Plan:
         return [*joined, *self._glue[-1].tokens]
 
 
-def read_text(text: Text, numbers: bool = False) -> CodedText:
-    """A text with its codes and messages. numbers: whether `#` stands for a number."""
+def read_text(text: Text, numbers: bool = False, foreign: re.Pattern[str] | None = None) -> CodedText:
+    """A text with its codes and messages.
+
+    numbers: whether `#` stands for a number; foreign: matches words in another script, which are kept.
+    """
     tokens: list[Token] = []
     for token in text.tokens if isinstance(text, CodedText) else [text]:
         if not isinstance(token, str):
@@ -188,7 +196,7 @@ def read_text(text: Text, numbers: bool = False) -> CodedText:
             continue
         for part in with_messages(without_surrogates(token)):
             tokens += numbers_as_codes(part) if numbers and isinstance(part, str) else [part]
-    return with_codes(tokens)
+    return with_codes(tokens, foreign)
 
 
 def _confidence(pieces: Sequence[CodedPiece]) -> float:

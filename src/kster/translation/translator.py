@@ -279,9 +279,9 @@ class Translator:
                 self._longest,
             )
 
-        return translation_steps(
-            texts, decoding, Cutting(self._fits, taught, split_sentences, self.keep_codes), on_cut=warn
-        )
+        languages = self.model.source_lang or "", self.model.target_lang or ""
+        cutting = Cutting(self._fits, taught, split_sentences, self.keep_codes, languages)
+        return translation_steps(texts, decoding, cutting, on_cut=warn)
 
     def score(
         self,
