@@ -121,6 +121,22 @@ def test_codes_that_a_model_loses_are_put_back_and_the_translation_says_so() -> 
     assert "repaired" not in whole.to_json()
 
 
+def test_the_hypothesis_that_was_taken_comes_first_whatever_its_score_and_however_many_are_asked_for() -> (
+    None
+):
+    """A more probable one may have lost a negation."""
+    said = {"Go.": ["Geh nicht.", "Geh."], "Wait.": ["Warte.", "Halt."]}
+    scores = [-2.0, -1.0]
+
+    def model(wanted: Round) -> list[Output]:
+        return [Output(tuple(zip(said[text], scores, strict=True))) for text in wanted.texts]
+
+    cutting = Cutting(lambda _: True, lambda _: Taught(), sentences=True)
+    (done,) = run(translation_steps(["Go. Wait."], Decoding(n_best=4), cutting), model)
+    assert done.text == "Geh nicht. Warte."
+    assert set(done.alternatives) == {"Geh. Warte.", "Geh nicht. Halt.", "Geh. Halt."}
+
+
 @pytest.mark.parametrize("text", ["Press %MOD1 or %MOD1 now", "%1 of %1", "Use %d and %d; or %d."])
 def test_codes_that_are_put_back_side_by_side_are_not_read_as_others(text: str) -> None:
     piece = CodedPiece(recognise(text), lambda _: Taught())

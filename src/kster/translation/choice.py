@@ -2,7 +2,8 @@
 
 Two things are checked in the finished text, since no single token shows them:
 
-- A source with a negation must not become a translation without one.
+- A source with a negation must not become a translation without one, nor the other way round. No name or
+  number is left out that another hypothesis has, beside all the words of the best.
 - One sentence speaks to its reader in one voice ("Sie" or "du"), that of the memory's similar segments if
   they have a clear one. If no hypothesis does, the sentence is searched for once more without the words of
   the other voice. A taught sentence keeps its own: any other is far less probable.
@@ -19,7 +20,8 @@ from torch import Tensor
 from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
-from kster.text.negation import loses_negation
+from kster.text.names import lost_names, says_more
+from kster.text.negation import adds_negation, is_negated, loses_negation
 from kster.text.voice import Voice, includes_writer, is_mixed, leaves, speaks, voice_of, voices_in
 from kster.translation.beam import Beams, Chosen, Hypothesis, Steering
 from kster.translation.words import SPACE
@@ -43,7 +45,7 @@ def chosen(
     again: SearchAgain,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each text, the one to take first."""
-    ordered = [_with_negation(model, text, own) for text, own in zip(texts, found, strict=True)]
+    ordered = [_true_to_source(model, text, own) for text, own in zip(texts, found, strict=True)]
     if not speaks(model.target_lang or ""):
         return ordered
     wishes = {
@@ -61,13 +63,22 @@ def chosen(
     return ordered
 
 
-def _with_negation(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
+def _true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
+    """With the best first that denies what its source denies, and leaves no name out."""
+    if len(own) < 2:
+        return own
     languages = model.source_lang or "", model.target_lang or ""
-    if len(own) < 2 or not loses_negation(text, "", *languages):
+    (best,) = model.detokenise([own[0].tokens])
+    names = lost_names(text, best)
+    denies = is_negated(best, languages[1])
+    if not names and denies is (is_negated(text, languages[0]) or False):
         return own
     written = model.detokenise([one.tokens for one in own])
-    keeps = [not loses_negation(text, one, *languages) for one in written]
-    return first_good(own, keeps)
+    if loses_negation(text, best, *languages):
+        good = [not loses_negation(text, one, *languages) for one in written]
+    else:
+        good = [says_more(best, one, names) or adds_negation(text, best, one, *languages) for one in written]
+    return first_good(own, good)
 
 
 def first_good(own: list[Hypothesis], good: Sequence[bool]) -> list[Hypothesis]:

@@ -76,12 +76,15 @@ class Output:
 def best_choices(
     lists: Sequence[Sequence[tuple[Chosen, float]]], n_best: int
 ) -> list[tuple[float, list[Chosen]]]:
-    """The best combinations of one item of each sorted list: the sum of their scores, and the items."""
+    """The best combinations of one item of each list: the sum of their scores, and the items.
+
+    The first item of a list is its best, whatever its score: it was taken for what it says (`choice.py`).
+    """
     best: list[tuple[float, Any]] = [(0.0, None)]  # with what was chosen as a chain, the last one first
     for hypotheses in lists:
         # Way i with hypothesis j is beaten by (i + 1) · (j + 1) − 1 others.
         longer = [
-            (total + score, (chosen, own))
+            (total + min(score, hypotheses[0][1]), (chosen, own))
             for i, (total, chosen) in enumerate(best)
             for own, score in hypotheses[: n_best // (i + 1)]
         ]
