@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import PAIRS, Call
 from kster.translation import TokenExplanation
-from kster.translation.words import token_spans, words_of
+from kster.translation.words import placed_words, token_spans, words_of
 
 
 class Parsed(HTMLParser):
@@ -144,3 +144,12 @@ def test_a_token_is_found_in_its_text() -> None:
     shown = [None if span is None else text[span[0] : span[1]] for span in spans]
     assert shown == ["gr", "ü", "ü", "n", "  ", "und", " ", "🏚", "🏚", "🏚", "🏚", None]
     assert token_spans(["▁ein", "▁...", "▁mehr"], "ein … mehr") == [(0, 3), None, None]
+
+
+def test_a_word_that_got_a_capital_is_found_where_it_stands() -> None:
+    tokens = ["▁konnte", "▁die", "▁Datei", "▁nicht", "▁lesen", "</s>"]
+    placed = list(placed_words(tokens, "Konnte die Datei nicht lesen.", "</s>"))
+    assert [word.text for word, _, _ in placed] == ["Konnte", "die", "Datei", "nicht", "lesen"]
+    assert [(start, end) for _, start, end in placed] == [(0, 6), (7, 10), (11, 16), (17, 22), (23, 28)]
+    again = list(placed_words(["▁die", "▁Die", "</s>"], "die Die", "</s>"))
+    assert [(word.text, start) for word, start, _ in again] == [("die", 0), ("Die", 4)]

@@ -193,7 +193,7 @@ def longest_translation(model: BaseModel, source_tokens: int) -> int:
 
 
 def _is_damaged(written: str) -> bool:
-    return not written.strip() or "\ufffd" in written
+    return not any(map(str.isalnum, written)) or "\ufffd" in written
 
 
 def _outputs(

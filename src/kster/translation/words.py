@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 SPACE = "▁"  # SentencePiece's mark for a word's beginning
@@ -38,12 +38,16 @@ def placed_words(
     tokens: Sequence[str], text: str, end_token: str
 ) -> Iterator[tuple[Word, int | None, int | None]]:
     """The words that are in a text made of these tokens, each with where it stands there: begin and end, None
-    where the tokenizer's text differs."""
+    where the tokenizer's text differs. A word that got a capital there has it here, too."""
     cursor = 0
     for word in words_of(tokens, end_token):
         if not word.text or tokens[word.first] == end_token:
             continue
+        capital = word.text[0].upper() + word.text[1:]
         start = text.find(word.text, cursor)
+        at = text.find(capital, cursor) if capital != word.text else -1
+        if at >= 0 and (start < 0 or at < start) and not text[cursor:at].strip():
+            word, start = replace(word, text=capital), at
         if start < 0:
             yield word, None, None
         else:

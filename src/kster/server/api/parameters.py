@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -14,7 +15,8 @@ from starlette.requests import Request
 from kster.errors import KsterError
 from kster.server.work.owned import require_whole
 
-MOST_FIELDS = 1_000  # of a form
+URLENCODED, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+MOST_FIELDS = 1_000
 
 
 class Texts(list[str]):
@@ -38,25 +40,20 @@ class Parameters:
     @classmethod
     async def of(cls, request: Request) -> Parameters:
         """Raises KsterError for a body that cannot be read as its content type."""
-        values: dict[str, Any] = {}
-        for name, value in request.query_params.multi_items():
-            _put(values, name, value)
+        values = _fields(request.query_params.multi_items())
         files: dict[str, UploadFile] = {}
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "application/x-www-form-urlencoded":
-            values |= _form(await request.body())
-        elif kind == "multipart/form-data":
+        if kind == URLENCODED:
+            values |= _fields(_urlencoded(await request.body()))
+        elif kind == MULTIPART:
             try:
                 form = await request.form(max_files=8, max_fields=MOST_FIELDS)
             except MultiPartException as error:
                 raise KsterError(f"the form cannot be read: {error.message}") from None
-            fields: dict[str, Any] = {}
-            for name, field in form.multi_items():
-                if isinstance(field, UploadFile):
-                    files[name] = field
-                else:
-                    _put(fields, name, field)
-            values |= fields
+            files = {name: field for name, field in form.multi_items() if isinstance(field, UploadFile)}
+            values |= _fields(
+                (name, field) for name, field in form.multi_items() if not isinstance(field, UploadFile)
+            )
         else:
             values |= _json(await request.body(), kind)
         return cls(values, files, memories_of_address(request))
@@ -143,26 +140,25 @@ def memory_id(text: str, name: str) -> int:
         raise KsterError(f"`{name}` must be ids of memories, such as 1,2") from None
 
 
-def _put(values: dict[str, Any], name: str, value: str) -> None:
-    """The values of a repeated name are collected in a list."""
-    if name in values:
-        before = values[name]
-        values[name] = [*before, value] if isinstance(before, list) else [before, value]
-    else:
-        values[name] = value
-
-
-def _form(body: bytes) -> dict[str, Any]:
-    """Starlette takes what is not percent-encoded for Latin-1; `curl -d q=Öffnen` sends it in UTF-8."""
+def _urlencoded(body: bytes) -> list[tuple[str, str]]:
+    """`curl -d` sends "q=Größe" as it is: so a form may have bytes of UTF-8 that are not escaped."""
     try:
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except UnicodeDecodeError:
         raise KsterError("the form cannot be read: it is not UTF-8") from None
-    except ValueError:
-        raise KsterError(f"the form cannot be read: more than {MOST_FIELDS:,} fields") from None
+    except ValueError as error:
+        raise KsterError(f"the form cannot be read: {error}") from None
+
+
+def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The values of a repeated name are collected in a list."""
     values: dict[str, Any] = {}
     for name, value in pairs:
-        _put(values, name, value)
+        if name in values:
+            before = values[name]
+            values[name] = [*before, value] if isinstance(before, list) else [before, value]
+        else:
+            values[name] = value
     return values
 
 
