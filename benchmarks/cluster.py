@@ -1,15 +1,20 @@
 """What does Ray cost, and how does a cluster grow?
 
-    python benchmarks/cluster.py [--model models/en-de] [--segments 1500] [--sentences 16]
-                                 [--shards 1,2] [--replicas 1,2]
+    python benchmarks/cluster.py [--model models/en-de] [--segments 1500] [--sentences 16] [--share 0.2]
+                                 [--parts tax,shards,replicas,wire] [--shards 1,2] [--replicas 1,2]
 
-A cluster on this machine, started and stopped here. Everything is a ratio of two ways measured in turns:
+A cluster on this machine, started and stopped here. Everything is a ratio:
 
 - the tax: translating with a memory on one shard, over translating with the same memory in a directory, in
   time, and in processor time of this process and the shard's, which other work on the machine disturbs less;
-- shards: finding and fetching the shortlists of a sentence over S shards with S times the entries, over one;
-- replicas: sentences a second of R processes that translate at the same time, over R times that of one;
+- shards: shortlists a second over S shards with S times the entries, over those of one shard; asked for by
+  several threads, so that no shard waits, and one by one;
+- replicas: sentences a second of `kster serve --ray` with R replicas, over R times those of one;
 - the wire: bytes and time of a batch's keys as float16, and as int8 with a scale for each key.
+
+With --share, each shard and each replica may use that share of a core and no more (`cpu_quotas.py`): a
+machine with few cores then stands for one with many slow ones, if all the shares and this process fit into
+its cores.
 
 The memory is made of the shipped example with numbers put in; for more entries its segments are repeated with
 other numbers and keys that differ a little.
@@ -19,11 +24,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -34,27 +43,34 @@ from kster.cluster.environment import LOOPBACK, prepare
 
 prepare(LOOPBACK)  # before Ray is imported
 
+import httpx
 import numpy as np
 import ray
+from ray import serve
 from ray.cluster_utils import Cluster
 
+from cpu_quotas import CpuQuotas, busy_seconds, cpu_quotas
 from kster.cluster.calls import CATALOGUE_RESOURCE, NAMESPACE, SHARD, SHARD_RESOURCE, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.connection import SYSTEM_SETTINGS, connect, leave, start_actors
 from kster.cluster.retrieval import Placed, shortlists
+from kster.cluster.serving import Replicas, deploy
 from kster.cluster.wire import Limits, Sentence
 from kster.memory import Memory
 from kster.memory.adding import Origin, drafts_of
 from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
 from kster.model import BaseModel
+from kster.server.settings import ModelSetting, ServerSettings
 from kster.translation import Translator
 from large_memory import pairs, sentences, varied
 from machine import describe
 
 TURNS = 5
 LIMITS = Limits(256, 4_096)
+ASKING = 16  # threads that ask for shortlists
+CLIENTS = 4  # of each replica
 
 
 @contextmanager
@@ -120,40 +136,45 @@ def _in_turns(
     return {name: statistics.median(own) for name, own in seconds.items()}
 
 
-def busy_seconds(process: int) -> float:
-    """What a process's threads have had of the processor (Linux)."""
-    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+def actor_process(name: str, namespace: str = NAMESPACE) -> int:
+    return int(ray.get(ray.get_actor(name, namespace=namespace).process.remote())[0])
 
 
-@ray.remote(num_cpus=0)
-class Replica:
-    """A process that translates with a memory of the cluster."""
+@dataclass
+class Watch:
+    """How long something took, and how much of the processor some processes had meanwhile."""
 
-    def __init__(self, model: str, number: int, description: Description, kept: str) -> None:
-        self._model = BaseModel.load(model, device="cpu")
-        own = ClusterMemory(number, description, self._model, Parts(RemoteDatabase()), Path(kept))
-        self._translator, self._memory = Translator(self._model), own
+    processes: Sequence[int]
+    quotas: CpuQuotas | None
+    seconds: float = 0.0
+    busy: float = 0.0
 
-    def translate(self, texts: list[str]) -> float:
-        began = time.perf_counter()
-        self._translator.translate(texts, memory=self._memory)
-        return time.perf_counter() - began
+    def __enter__(self) -> Watch:
+        self._began = self._now()
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        both = zip(self._now(), self._began, strict=True)
+        self.seconds, self.busy, self._periods, self._full = (now - then for now, then in both)
 
-def throughput(replicas: Sequence[Any], texts: list[str]) -> float:
-    """Sentences a second when all of them translate these texts at the same time."""
-    began = time.perf_counter()
-    ray.get([replica.translate.remote(texts) for replica in replicas])
-    return len(replicas) * len(texts) / (time.perf_counter() - began)
+    def _now(self) -> tuple[float, float, int, int]:
+        periods = [self.quotas.periods(process) for process in self.processes] if self.quotas else []
+        wanted, full = (sum(column) for column in zip(*periods, strict=True)) if periods else (0, 0)
+        return time.perf_counter(), sum(map(busy_seconds, self.processes)), wanted, full
+
+    def __str__(self) -> str:
+        had = f"each had {self.busy / self.seconds / len(self.processes):.3f} of a core"
+        if not self.quotas:
+            return had
+        return f"{had}, its whole share in {self._full / max(1, self._periods):.0%} of the periods"
 
 
 @ray.remote(num_cpus=0)
 class Wire:
     """Hands out the keys of segments in two ways."""
 
-    def __init__(self, root: str, directory: str) -> None:
-        self._memory = Memory.open(Path(root) / directory)
+    def __init__(self, directory: str) -> None:
+        self._memory = Memory.open(Path(directory))
 
     def keys(self, count: int, eight_bits: bool) -> Any:
         keys = self._memory.view().snapshot.entries.gather(np.arange(count))
@@ -164,40 +185,49 @@ class Wire:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", default="models/en-de")
     parser.add_argument("--segments", type=int, default=1_500)
     parser.add_argument("--sentences", type=int, default=16)
+    parser.add_argument("--share", type=float, help="of a core, for each shard and each replica")
+    parser.add_argument("--parts", default="tax,shards,replicas,wire")
     parser.add_argument("--shards", default="1,2")
     parser.add_argument("--replicas", default="1,2")
     wanted = parser.parse_args()
     shards, replicas = ([int(n) for n in text.split(",")] for text in (wanted.shards, wanted.replicas))
+    parts = wanted.parts.split(",")
     print(describe(**vars(wanted)), flush=True)
     model = BaseModel.load(wanted.model, device="cpu")
+    made = [d for d in drafts_of(model, pairs(wanted.segments), Origin()) if isinstance(d, Draft)]
     texts = sentences(wanted.sentences)
-    with tempfile.TemporaryDirectory(prefix="kster-") as folder:
-        data = Path(folder)
-        made = [d for d in drafts_of(model, pairs(wanted.segments), Origin()) if isinstance(d, Draft)]
+    with ExitStack() as stack:
+        data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kster-")))
+        local = stack.enter_context(Memory.create(data / "memory", model))
+        with local._store.writing() as change:  # as an import does, without a model
+            for draft in made:
+                change.add(draft)
+        print(f"{local.entry_count:,} entries a shard", flush=True)
+        quotas = stack.enter_context(cpu_quotas(wanted.share)) if wanted.share else None
+        most = max(shards) if "shards" in parts else 1
+        stack.enter_context(cluster(data, most))
+        if quotas:
+            quotas.limit([actor_process(f"{SHARD}{i}") for i in range(most)])
         description = Description.of(model, data, 1 << 20)
-        with cluster(data, max(shards)):
-            memories = {n: on_shards(n, n, description, made, data, model) for n in shards}
-            report(model, texts, memories, data, replicas, description, wanted.model)
+        memories = {n: on_shards(n, n, description, made, data, model) for n in shards if n <= most}
+        if "tax" in parts:
+            tax(Translator(model), local, memories[1], texts)
+        if "shards" in parts:
+            growth_by_shards(memories, texts, quotas)
+        if "replicas" in parts:
+            growth_by_replicas(wanted.model, data, replicas, texts, quotas)
+        if "wire" in parts:
+            wire(data / "memory", min(local.entry_count, 4_096), description.dimension)
 
 
-def report(
-    model: BaseModel,
-    texts: list[str],
-    memories: dict[int, ClusterMemory],
-    data: Path,
-    replicas: Sequence[int],
-    description: Description,
-    name: str,
-) -> None:
-    one, translator = memories[1], Translator(model)
-    local = Memory.open(data / "shards" / "0" / "1-0", model)
-    entries = local.entry_count
-    print(f"{entries:,} entries a shard")
-    shard, _ = ray.get(ray.get_actor(f"{SHARD}0", namespace=NAMESPACE).process.remote())
+def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[str]) -> None:
+    shard = actor_process(f"{SHARD}0")
     ways: dict[str, dict[str, Callable[[], object]]] = {
         "one by one": {
             "directory": lambda: [translator.translate([text], memory=local) for text in texts],
@@ -211,47 +241,115 @@ def report(
     for what, both in ways.items():
         for clock, seconds in (("time", in_turns(both)), ("processor", processor_in_turns(both, shard))):
             ms = {way: 1000 * s / len(texts) for way, s in seconds.items()}
-            tax = seconds["shard"] / seconds["directory"]
+            ratio = seconds["shard"] / seconds["directory"]
             print(
                 f"tax {what}, {clock}: {ms['directory']:.1f} ms a sentence, {ms['shard']:.1f} on a shard: "
-                f"{tax:.3f}",
+                f"{ratio:.3f}",
                 flush=True,
             )
-    asked = [Sentence(text) for text in texts]
-    found = in_turns(
-        {
-            str(n): lambda memory=memory: [
-                shortlists([Placed(memory.parts)], [text], LIMITS, memory.dimension) for text in asked
-            ]
-            for n, memory in memories.items()
-        }
+
+
+def growth_by_shards(memories: dict[int, ClusterMemory], texts: list[str], quotas: CpuQuotas | None) -> None:
+    def found(memory: ClusterMemory, text: str) -> None:
+        shortlists([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension)
+
+    by_one = in_turns({str(n): lambda m=m: [found(m, text) for text in texts] for n, m in memories.items()})
+    speeds: dict[int, list[float]] = {n: [] for n in memories}
+    watches: dict[int, Watch] = {}
+    with ThreadPoolExecutor(ASKING) as threads:
+        for turn in range(TURNS + 1):
+            for n, memory in memories.items():
+                processes = [actor_process(f"{SHARD}{i}") for i in range(n)]
+                watches[n] = Watch(processes, quotas)
+                with watches[n]:
+                    list(threads.map(lambda text, memory=memory: found(memory, text), texts * 2))
+                if turn:
+                    speeds[n].append(2 * len(texts) / watches[n].seconds)
+    one = statistics.median(speeds[1])
+    for n, memory in memories.items():
+        speed, ms = statistics.median(speeds[n]), 1000 * by_one[str(n)] / len(texts)
+        print(
+            f"{n} shards, {memory.entry_count:,} entries: {speed:.1f} shortlists a second, {speed / one:.2f} "
+            f"of one's; {watches[n]}; one by one {ms:.1f} ms, {by_one['1'] / by_one[str(n)]:.2f} of one's speed",
+            flush=True,
+        )
+
+
+def growth_by_replicas(
+    model: str, data: Path, counts: Sequence[int], texts: list[str], quotas: CpuQuotas | None
+) -> None:
+    """Each replica is sent as many sentences, all different, by as many clients."""
+    port = free_port()
+    settings = ServerSettings(
+        port=port,
+        data=data,
+        models=[ModelSetting(path=str(Path(model).absolute()))],
+        memories=[data / "memory"],
     )
-    for n in memories:
-        ms = 1000 * found[str(n)] / len(texts)
-        share = found["1"] / found[str(n)]
-        print(f"{n} shards, {n * entries:,} entries: {ms:.1f} ms a shortlist, {share:.2f} of one's speed")
-    servers = [Replica.remote(name, 1, description, str(data / f"r{i}")) for i in range(max(replicas))]
-    ray.get([server.translate.remote(texts[:2]) for server in servers])
-    speeds: dict[int, list[float]] = {n: [] for n in replicas}
-    for _ in range(TURNS):
-        for n in replicas:
-            speeds[n].append(throughput(servers[:n], texts))
-    for n in replicas:
-        speed, single = statistics.median(speeds[n]), statistics.median(speeds[1])
-        print(f"{n} replicas: {speed:.2f} sentences a second, {speed / (n * single):.2f} of {n} × one's")
-    wire = Wire.remote(str(data / "shards" / "0"), "1-0")
-    count = min(entries, 4_096)
+    speeds: dict[int, float] = {}
+    for n in counts:
+        deploy(settings, Replicas(n))
+        replicas = replica_processes()
+        if quotas:
+            quotas.limit(replicas)
+        translated(port, texts[:4], 4 * n)  # each has loaded everything by then
+        watch = Watch(replicas, quotas)
+        with watch:
+            translated(port, texts, n)
+        speeds[n] = n * len(texts) / watch.seconds
+        print(
+            f"{n} replicas: {speeds[n]:.2f} sentences a second, {speeds[n] / (n * speeds[counts[0]]):.2f} of "
+            f"{n} × one's; {1000 * watch.busy / n / len(texts):.0f} ms of a core a sentence; {watch}",
+            flush=True,
+        )
+    serve.shutdown()
+
+
+def translated(port: int, texts: list[str], times: int) -> None:
+    """Sentences like these, so many times as often, but never the same one; CLIENTS for each time."""
+    made = [f"{text} {i}{j}" for i in range(times) for j, text in enumerate(texts)]
+    with httpx.Client(base_url=f"http://{LOOPBACK}:{port}", timeout=300) as http:
+
+        def translate(text: str) -> None:
+            answer = http.post("/v1/translate", json={"text": text, "source": "en", "target": "de"})
+            answer.raise_for_status()
+
+        with ThreadPoolExecutor(CLIENTS * times) as clients:
+            list(clients.map(translate, made))
+
+
+def replica_processes() -> list[int]:
+    """Of the replicas that are served by, among the processes that this one has started."""
+    lines = [
+        line.split(maxsplit=2)
+        for line in subprocess.run(
+            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+    ]
+    own = {os.getpid()}
+    while more := {int(line[0]) for line in lines if int(line[1]) in own} - own:
+        own |= more
+    return [int(line[0]) for line in lines if int(line[0]) in own and "ray::ServeReplica" in line[2]]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def wire(directory: Path, count: int, dimension: int) -> None:
+    server = Wire.remote(str(directory))
     times = in_turns(
         {
-            "float16": lambda: ray.get(wire.keys.remote(count, False)),
-            "int8": lambda: ray.get(wire.keys.remote(count, True)),
+            "float16": lambda: ray.get(server.keys.remote(count, False)),
+            "int8": lambda: ray.get(server.keys.remote(count, True)),
         },
         20,
     )
     for way, size in (("float16", 2), ("int8", 1)):
-        sent = count * description.dimension * size / 1e6
+        sent = count * dimension * size / 1e6
         print(f"wire {way}: {sent:.2f} MB for {count:,} keys, {1000 * times[way]:.1f} ms")
-    local.close()
 
 
 if __name__ == "__main__":

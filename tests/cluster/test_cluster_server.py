@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +43,7 @@ def served(taught_marian: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")
     kster("cluster", "up", "--data", str(data), "--port", str(free_port()), "--cores", "2")
     try:
-        server = start(data, "--ray", "--replicas", "2", "--model", str(taught_marian))
+        server = start(data, "--ray", "--replicas", "2", "--max-replicas", "3", "--model", str(taught_marian))
         yield server
         assert server.stop() == 0
     finally:
@@ -106,16 +107,7 @@ def test_what_one_replica_was_taught_all_use_and_what_was_removed_none(
 def _origins(answer: httpx.Response) -> set[str]:
     """The sources of all examples that an explained translation names."""
     assert answer.status_code == 200, answer.text
-    found, left = set[str](), [answer.json()["translations"]]
-    while left:
-        item = left.pop()
-        if isinstance(item, dict):
-            if "source" in item and "target" in item:
-                found.add(item["source"])
-            left += item.values()
-        elif isinstance(item, list):
-            left += item
-    return found
+    return {segment["source"] for segment in answer.json()["segments"]}
 
 
 def test_imports_and_fits_are_jobs_of_the_cluster(served: RunningServer, memory: int) -> None:
@@ -130,20 +122,41 @@ def test_imports_and_fits_are_jobs_of_the_cluster(served: RunningServer, memory:
     assert answer.json()["smoother"] == "memory"
 
 
-def test_the_real_clients_are_served(served: RunningServer) -> None:
+def test_the_real_clients_are_served_what_was_taught(served: RunningServer, memory: int) -> None:
     import deepl
     import modernmt
     from libretranslatepy import LibreTranslateAPI
 
+    source, target = f"{ENGLISH[0]} for the clients", f"{GERMAN[1]} für die Kunden"
+    taught = served.http.post(f"/v1/memories/{memory}/segments", json={"source": source, "target": target})
+    assert taught.status_code == 201
     libre = LibreTranslateAPI(served.url + "/")
-    assert libre.translate(ENGLISH[0], "en", "de") == GERMAN[0]
     client = deepl.Translator("any", server_url=served.url)
-    assert client.translate_text(ENGLISH[1], source_lang="EN", target_lang="DE").text == GERMAN[1]
     mmt = modernmt.ModernMT("any")
     mmt._ModernMT__base_url = served.url + "/mmt"  # type: ignore[attr-defined]
-    assert mmt.translate("en", "de", ENGLISH[2]).translation == GERMAN[2]
+    for _ in range(4):  # by both replicas
+        assert libre.translate(source, "en", "de") == target
+        assert client.translate_text(source, source_lang="EN", target_lang="DE").text == target
+        assert mmt.translate("en", "de", source).translation == target
     assert served.http.get("/").status_code == 200
     assert "kster" in served.http.get("/metrics").text
+
+
+def test_without_the_token_nobody_joins_the_cluster(served: RunningServer, tmp_path: Path) -> None:
+    address = json.loads((served.data / "cluster.json").read_text())["address"]
+    join = f"import ray; ray.init('{address}', logging_level=40); print('joined')"
+    other = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token")}
+    (tmp_path / "token").write_text("0" * 64)
+    right = {"RAY_AUTH_MODE": "token"}  # with the path of the fixture
+    for environment, joins in (({"RAY_AUTH_MODE": "disabled"}, False), (other, False), (right, True)):
+        done = subprocess.run(
+            [sys.executable, "-c", join],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "RAY_NUM_REDIS_GET_RETRIES": "1", **environment},
+        )
+        assert ("joined" in done.stdout) == joins, done.stderr
 
 
 def test_a_dead_shard_is_named_and_comes_back_with_everything(served: RunningServer, memory: int) -> None:
@@ -185,6 +198,35 @@ def test_a_replica_that_dies_is_replaced(served: RunningServer, memory: int) -> 
     assert answers == 10
 
 
+def test_a_rolling_restart_loses_no_request(served: RunningServer, memory: int) -> None:
+    """While people translate and teach: each replica is another one afterwards."""
+    before, ended = set(processes(served, "ServeReplica")), threading.Event()
+
+    def translate_all_the_time(client: int) -> list[int]:
+        codes = []
+        while not ended.is_set():
+            codes.append(translated(served, f"{ENGLISH[client]} again {len(codes)}", memory).status_code)
+        return codes
+
+    with ThreadPoolExecutor(3) as clients:
+        codes = [clients.submit(translate_all_the_time, client) for client in range(3)]
+        os.kill(served.process.pid, signal.SIGHUP)
+        deadline = time.monotonic() + 300
+        while before & set(now := processes(served, "ServeReplica")) or len(now) < 2:
+            assert time.monotonic() < deadline, f"{before} are still there"
+            time.sleep(0.5)
+        time.sleep(5)
+        ended.set()
+        counts = [len(own.result()) for own in codes]
+        assert all(set(own.result()) == {200} for own in codes)
+    assert min(counts) > 0
+    taught = served.http.post(
+        f"/v1/memories/{memory}/segments", json={"source": "rolled", "target": "gerollt"}
+    )
+    assert taught.status_code == 201
+    assert text_of(translated(served, "rolled", memory)) == "gerollt"
+
+
 def test_status_says_what_runs_and_the_command_line_reads_the_directories(served: RunningServer) -> None:
     said = kster("cluster", "status", "--data", str(served.data))
     assert "2 running" in said
@@ -196,3 +238,23 @@ def test_status_says_what_runs_and_the_command_line_reads_the_directories(served
             assert memory.verify() == []
             total += memory.segment_count()
     assert total > 400
+
+
+def test_replicas_are_added_while_many_requests_wait(served: RunningServer, memory: int) -> None:
+    ended = threading.Event()
+
+    def translate_all_the_time(client: int) -> None:
+        number = 0
+        while not ended.is_set():
+            number += 1
+            assert text_of(translated(served, f"{ENGLISH[client % 12]} wait {number}", memory))
+
+    with ThreadPoolExecutor(24) as clients:
+        waiting = [clients.submit(translate_all_the_time, client) for client in range(24)]
+        deadline = time.monotonic() + 240
+        while len(processes(served, "ServeReplica")) < 3 and time.monotonic() < deadline:
+            time.sleep(1)
+        ended.set()
+        for client in waiting:
+            client.result()
+    assert len(processes(served, "ServeReplica")) == 3

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kster.cli.options import Memories
+from kster.errors import KsterError
 from kster.extras import require_extra
 
 Models = Annotated[
@@ -43,6 +44,12 @@ def serve(
     replicas: Annotated[
         int, typer.Option(min=1, max=256, help="How many servers share the requests, with --ray.")
     ] = 1,
+    max_replicas: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=256, help="Start up to so many while many requests wait.", show_default="--replicas"
+        ),
+    ] = None,
 ) -> None:
     """Serve translation over HTTP, with a page for people at /.
 
@@ -50,19 +57,25 @@ def serve(
     named here serve every client; the model of a memory need not be named.
     """
     require_extra("`kster serve`", "server")
-    from kster.server.settings import read_settings
+    from kster.server.settings import ServerSettings, read_settings
 
     given = {"host": host, "port": port, "models": model, "memories": memory, "data": data}
-    settings = read_settings(config, {**given, "device": device, "precision": precision})
+
+    def read() -> ServerSettings:
+        return read_settings(config, {**given, "device": device, "precision": precision})
+
+    settings = read()
     if ray or ray_address:
         require_extra("`kster serve --ray`", "ray")
         from kster.cluster import environment, lifecycle
 
         address = ray_address or lifecycle.address_of(settings.data)
         environment.prepare(address)  # before Ray is imported
-        from kster.cluster.serving import serve_on_ray
+        from kster.cluster.serving import Replicas, serve_on_ray
 
-        serve_on_ray(settings, address, replicas)
+        if max_replicas is not None and max_replicas < replicas:
+            raise KsterError(f"--max-replicas {max_replicas} is less than --replicas {replicas}; raise it")
+        serve_on_ray(read, address, Replicas(replicas, max_replicas))
         return
     from kster.server.run import serve as run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import signal
-import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 import ray
 from ray import serve
@@ -26,25 +26,50 @@ log = logging.getLogger("kster.server")
 
 APPLICATION = "kster"
 HEALTH_SECONDS = 10.0
+AT_ONCE = 4  # requests of each replica; while there are more, replicas are added where that is allowed
 
 
-def serve_on_ray(settings: ServerSettings, address: str | None, replicas: int) -> None:
-    """Returns after a signal, when the replicas are gone; shards and jobs go on."""
+class Replicas(NamedTuple):
+    """How many servers share the requests."""
+
+    least: int = 1
+    most: int | None = None  # started while many requests wait; by default no more than `least`
+
+
+def serve_on_ray(read: Callable[[], ServerSettings], address: str | None, replicas: Replicas) -> None:
+    """Returns after a signal, when the replicas are gone; shards and jobs go on.
+
+    SIGHUP reads the settings again and replaces the replicas, some at a time, while the others serve.
+    """
     connect(address)
     try:
+        settings = read()
         log_to_stderr(settings.log_level)
         deploy(settings, replicas)
-        stopped = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopped.set())
-        stopped.wait()
+        signals: SimpleQueue[int] = SimpleQueue()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda number, _: signals.put(number))
+        while signals.get() == signal.SIGHUP:
+            try:
+                deploy(_reread(read, settings), replicas)
+            except KsterError as error:
+                log.error("the replicas go on as they are: %s", error)
         serve.delete(APPLICATION)
         serve.shutdown()
     finally:
         leave()
 
 
-def deploy(settings: ServerSettings, replicas: int) -> None:
+def _reread(read: Callable[[], ServerSettings], before: ServerSettings) -> ServerSettings:
+    """The settings as they are now. Raises KsterError for changes that replicas cannot follow."""
+    settings = read()
+    for name in ("host", "port", "data"):
+        if getattr(settings, name) != getattr(before, name):
+            raise KsterError(f"{name} has changed; that needs a restart of `kster serve --ray`")
+    return settings
+
+
+def deploy(settings: ServerSettings, replicas: Replicas) -> None:
     """Start what is missing of the cluster, and serve; returns when requests are answered."""
     settings = settings.model_copy(
         update={
@@ -73,17 +98,18 @@ def deploy(settings: ServerSettings, replicas: int) -> None:
         extra={
             "address": f"http://{settings.host}:{settings.port}/",
             "shards": shards,
-            "replicas": replicas,
+            "replicas": replicas.least,
             "keys_required": settings.keys_required,
         },
     )
 
 
-def application(settings: ServerSettings, shared: Sequence[int], replicas: int) -> Any:
+def application(settings: ServerSettings, shared: Sequence[int], replicas: Replicas) -> Any:
     """The deployment, to be run by `serve.run`."""
-    if replicas > 1 and settings.rate:  # a client's requests are spread over all
+    least, most = replicas.least, replicas.most or replicas.least
+    if least > 1 and settings.rate:  # a client's requests are spread over all
         settings = settings.model_copy(
-            update={"requests_per_minute": max(1, math.ceil(settings.rate / replicas))}
+            update={"requests_per_minute": max(1, math.ceil(settings.rate / least))}
         )
 
     def build() -> Any:
@@ -97,12 +123,22 @@ def application(settings: ServerSettings, shared: Sequence[int], replicas: int) 
     deployment: Any = serve.deployment(
         serve.ingress(build)(_Replica),
         name="translate",
-        num_replicas=replicas,
+        **(
+            {"num_replicas": least}
+            if most == least
+            else {
+                "autoscaling_config": {
+                    "min_replicas": least,
+                    "max_replicas": most,
+                    "target_ongoing_requests": AT_ONCE,
+                }
+            }
+        ),
         max_ongoing_requests=settings.max_connections,
         graceful_shutdown_timeout_s=settings.shutdown_seconds,
         health_check_period_s=HEALTH_SECONDS,
         # A core is left to what makes keys; replicas share the others.
-        ray_actor_options={"num_cpus": min(1.0, max(0.1, (cores - 1) / replicas))},
+        ray_actor_options={"num_cpus": min(1.0, max(0.1, (cores - 1) / most))},
     )
     return deployment.bind()
 
