@@ -10,7 +10,19 @@ import pytest
 from speller import Speller
 
 from kster.cluster.shard import Shard
-from kster.cluster.wire import PART_SHIFT, Changed, Limits, Prepared, Sentence, best_of
+from kster.cluster.term_counts import TermCounts, total_of
+from kster.cluster.wire import (
+    PART_SHIFT,
+    Asked,
+    Changed,
+    Found,
+    Limits,
+    Outdated,
+    Prepared,
+    Sentence,
+    best_of,
+    share_of,
+)
 from kster.errors import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
@@ -92,6 +104,40 @@ def test_removed_entries_are_not_given_out_even_to_who_had_found_them(shard: Sha
     (entries,) = shard.entries([("m", np.array([one.id, two.id, 99]))])
     assert entries.segment_ids.tolist() == [two.id]
     assert len(entries.keys) == entries.firsts[-1] == len("ziel") + 1
+
+
+def test_who_believes_what_is_no_longer_so_is_told(shard: Shard, speller: Speller) -> None:
+    """Segments are compared across shards by how common their terms are in all of them."""
+    texts, place, remembered = ["red house"], ("a", ("m",)), TermCounts()
+    shard.change(adding(speller, "red house", "red car", "blue sea"))
+    assert remembered.of(place, texts) is None
+    (counts,) = shard.counts([["m"]], texts)
+    remembered.learn(place, texts, counts)
+    assert remembered.of(place, ["house"]) is not None
+    assert remembered.of(place, ["red boat"]) is None  # nobody has asked about boats
+    limits = Limits(4, 100)
+
+    def found() -> Found | Outdated:
+        here = remembered.of(place, texts)
+        asked = Asked(["m"], here, total_of([here, here]))
+        sentences = [Sentence(text) for text in texts]
+        return shard.best_with_entries([asked], sentences, limits, Limits(1, 100), np.array([0]), 1_000)
+
+    before = found()
+    assert isinstance(before, Found)
+    assert [entries.segment_ids.tolist() for entries in before.entries] == [[1]]  # no more than its share
+    assert sorted(before.best[0].segment_ids.tolist()) == [1, 2]
+    shard.change(adding(speller, "red boat", request="another"))
+    outdated = found()
+    assert isinstance(outdated, Outdated)
+    remembered.learn(place, texts, outdated.counts[0])
+    assert isinstance(found(), Found)
+
+
+def test_a_shard_sends_a_little_more_than_its_share() -> None:
+    limits = Limits(256, 4_096)
+    assert share_of(limits, 1) == limits
+    assert share_of(limits, 4) == Limits(80, 1_280)
 
 
 def test_what_was_staged_is_taken_over_in_one_change(shard: Shard, speller: Speller, tmp_path: Path) -> None:

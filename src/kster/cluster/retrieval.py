@@ -1,12 +1,14 @@
 """Shortlists from shards: who has the best segments for each sentence, and the keys of these, once a batch.
 
-A batch costs one call where all parts lie on one shard, and three where they lie on several: all of them must
-agree on how common each term is, then on which segments are the best.
+Shards must agree on how common each term is before they can say which segments are the best. A replica
+remembers that, and as a rule asks each shard once. It asks first where a text has a term that it has not met,
+again where a shard says that something has changed, and for more entries where one shard has more of the best
+segments than its share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,21 +16,26 @@ import numpy as np
 import torch
 
 from kster.cluster.calls import SHARD, ask_each
-from kster.cluster.shard import EVERYTHING, sum_of
+from kster.cluster.shard import EVERYTHING
+from kster.cluster.term_counts import Counts, Place, TermCounts, total_of
 from kster.cluster.wire import (
     PART_SHIFT,
+    Asked,
     Chosen,
+    Found,
     Ints,
     Limits,
+    Outdated,
     Part,
     SegmentEntries,
     Sentence,
     best_of,
+    share_of,
     wanted_of,
 )
 from kster.memory import Segment
 from kster.memory.search.shortlist_retriever import Shortlist
-from kster.memory.sources.scoring import Frequencies, rare_words
+from kster.memory.sources.scoring import rare_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,93 +52,128 @@ class Placed:
         return self.base | part.number << PART_SHIFT
 
 
+TERMS = TermCounts()  # of this process
+ATTEMPTS = 3  # while others change the memories all the time; the last one takes what is known
+
+
 class _Search:
     """One batch. lost: as in `ask_each`."""
 
-    def __init__(
-        self,
-        memories: Sequence[Placed],
-        sentences: Sequence[Sentence],
-        limits: Limits,
-        lost: list[str] | None,
-    ) -> None:
-        self.memories, self.sentences, self.limits, self.lost = memories, sentences, limits, lost
+    def __init__(self, memories: Sequence[Placed], texts: Sequence[str], lost: list[str] | None) -> None:
+        self.memories, self.texts, self.lost = memories, texts, lost
         self.shards = sorted({part.shard for memory in memories for part in memory.parts})
 
-    def run(self) -> tuple[list[Chosen], list[tuple[int, SegmentEntries]]]:
+    def shortlists(
+        self, sentences: Sequence[Sentence], limits: Limits
+    ) -> tuple[list[Chosen], list[tuple[int, SegmentEntries]]]:
         """For each sentence its segments; for each part, in the order of their bases, base and entries."""
         bases = {shard: self._bases(shard) for shard in self.shards}
-        if len(self.shards) == 1:
-            return self._run_on(self.shards[0], bases[self.shards[0]])
-        entries, known = self.frequencies()
-        everything = entries <= self.limits.entries
-        most = None if everything else self.limits.segments
-        found = self.ask(
-            {s: ("best", self._directories(s, known), self.sentences, most) for s in self.shards}
+        share = share_of(limits, len(self.shards))
+        found: dict[str, Found] = self.agreed(
+            lambda shard, asked, entries: (
+                *("best_with_entries", asked, sentences, limits, share, bases[shard], entries),
+            )
         )
         if not found:
-            return [_nothing() for _ in self.sentences], []
-        answered = {shard: bases[shard] for shard in found}
+            return [_nothing() for _ in sentences], []
+        answered = [bases[shard] for shard in found]
+        everything = all(one.everything for one in found.values())
         chosen = [
-            best_of(one, list(answered.values()), EVERYTHING if everything else self.limits)
-            for one in zip(*found.values(), strict=True)
+            best_of(one, answered, EVERYTHING if everything else limits)
+            for one in zip(*(one.best for one in found.values()), strict=True)
         ]
-        return chosen, self._entries(chosen, answered)
+        sent = {
+            base: entries
+            for shard, one in found.items()
+            for base, entries in zip(np.sort(bases[shard]).tolist(), one.entries, strict=True)
+        }
+        return chosen, sorted(self._completed(chosen, sent).items())
 
-    def _run_on(self, shard: str, bases: Ints) -> tuple[list[Chosen], list[tuple[int, SegmentEntries]]]:
-        question = ("best_with_entries", self._directories(shard, {}), self.sentences, self.limits, bases)
-        answer = self.ask({shard: question})
-        if shard not in answer:
-            return [_nothing() for _ in self.sentences], []
-        chosen, entries = answer[shard]
-        return chosen, list(zip(np.sort(bases).tolist(), entries, strict=True))
-
-    def _directories(
-        self, shard: str, known: dict[int, list[Frequencies]]
-    ) -> list[tuple[list[str], list[Frequencies] | None]]:
-        """Of each memory that has any on this shard; known: by the memory's place."""
-        return [
-            ([part.directory for part in here], known.get(number))
-            for number, memory in enumerate(self.memories)
-            if (here := memory.on(shard))
-        ]
-
-    def frequencies(self) -> tuple[int, dict[int, list[Frequencies]]]:
-        """All entries, and for each memory's place how common each text's terms are in all of its parts."""
-        texts = [sentence.text for sentence in self.sentences]
-        asked = {s: [n for n, memory in enumerate(self.memories) if memory.on(s)] for s in self.shards}
+    def _completed(
+        self, chosen: Sequence[Chosen], sent: dict[int, SegmentEntries]
+    ) -> dict[int, SegmentEntries]:
+        """What was sent, and the entries that are missing of what was chosen."""
+        wanted = dict(zip(sorted(sent), wanted_of(chosen, len(sent)), strict=True))
+        places = {memory.base_of(part): part for memory in self.memories for part in memory.parts}
+        missing: dict[str, list[int]] = {}
+        for base, segments in wanted.items():
+            wanted[base] = np.setdiff1d(segments, sent[base].segment_ids, assume_unique=True)
+            if len(wanted[base]):
+                missing.setdefault(places[base].shard, []).append(base)
         answers = self.ask(
             {
-                shard: (
-                    "frequencies",
-                    [[part.directory for part in self.memories[n].on(shard)] for n in here],
-                    texts,
-                )
-                for shard, here in asked.items()
-            }
-        )
-        found: dict[int, list[list[Frequencies]]] = {}
-        for shard, (_, answer) in answers.items():
-            for number, frequencies in zip(asked[shard], answer, strict=True):
-                found.setdefault(number, []).append(frequencies)
-        known = {n: [sum_of(each) for each in zip(*lists, strict=True)] for n, lists in found.items()}
-        return sum(entries for entries, _ in answers.values()), known
-
-    def _entries(self, chosen: Sequence[Chosen], bases: dict[str, Ints]) -> list[tuple[int, SegmentEntries]]:
-        order = np.unique(np.concatenate(list(bases.values())))  # as `best_of` counts the parts
-        wanted = dict(zip(order.tolist(), wanted_of(chosen, len(order)), strict=True))
-        directories = {m.base_of(part): part.directory for m in self.memories for part in m.parts}
-        found: dict[int, SegmentEntries] = {}
-        answers = self.ask(
-            {
-                shard: ("entries", [(directories[base], wanted[base]) for base in own.tolist()])
-                for shard, own in bases.items()
-                if any(len(wanted[base]) for base in own.tolist())
+                shard: ("entries", [(places[base].directory, wanted[base]) for base in own])
+                for shard, own in missing.items()
             }
         )
         for shard, answer in answers.items():
-            found |= zip(bases[shard].tolist(), answer, strict=True)
-        return [(base, found.get(base, _no_entries())) for base in order.tolist()]
+            for base, more in zip(missing[shard], answer, strict=True):
+                sent[base] = _joined(sent[base], more)
+        return sent
+
+    def agreed(self, question: Callable[[str, list[Asked], int | None], tuple[Any, ...]]) -> dict[str, Any]:
+        """The answers of shards that agree on how common the texts' terms are.
+
+        question: for a shard, the memories that it has and how many entries these have altogether.
+        """
+        for attempt in range(ATTEMPTS):
+            here = self._counts() if len(self.shards) > 1 else {}
+            everywhere = {
+                number: total_of([here[place] for place in places if place in here])
+                for number, places in self._places().items()
+                if any(place in here for place in places)
+            }
+            entries = sum(one.entries for one in everywhere.values()) if everywhere else None
+            questions = {}
+            for shard in self.shards if not everywhere else {shard for shard, _ in here}:
+                asked = [
+                    Asked(
+                        directories,
+                        here.get((shard, directories)) if attempt < ATTEMPTS - 1 else None,
+                        everywhere.get(number),
+                    )
+                    for number, directories in self._here(shard)
+                ]
+                questions[shard] = question(shard, asked, entries)
+            answers = self.ask(questions)
+            outdated = {s: answer for s, answer in answers.items() if isinstance(answer, Outdated)}
+            if not outdated:
+                break
+            for shard, answer in outdated.items():
+                for (_, directories), counts in zip(self._here(shard), answer.counts, strict=True):
+                    TERMS.learn((shard, directories), self.texts, counts)
+        return dict(sorted(answers.items()))
+
+    def _counts(self) -> dict[Place, Counts]:
+        """Of each memory on each shard, as it is remembered, or else as the shard says now."""
+        places = [place for own in self._places().values() for place in own]
+        known = {place: TERMS.of(place, self.texts) for place in places}
+        unknown = [place for place in places if known[place] is None]
+        by_shard = {shard: [place for place in unknown if place[0] == shard] for shard, _ in unknown}
+        answers = self.ask(
+            {shard: ("counts", [own for _, own in places], self.texts) for shard, places in by_shard.items()}
+        )
+        for shard, answer in answers.items():
+            for place, counts in zip(by_shard[shard], answer, strict=True):
+                TERMS.learn(place, self.texts, counts)
+                known[place] = counts
+        return {place: counts for place, counts in known.items() if counts is not None}
+
+    def _places(self) -> dict[int, list[Place]]:
+        """Where each memory lies, by its number."""
+        found: dict[int, list[Place]] = {}
+        for shard in self.shards:
+            for number, directories in self._here(shard):
+                found.setdefault(number, []).append((shard, directories))
+        return found
+
+    def _here(self, shard: str) -> list[tuple[int, tuple[str, ...]]]:
+        """The memories that have anything on a shard: their numbers, and their directories there."""
+        return [
+            (number, tuple(part.directory for part in own))
+            for number, memory in enumerate(self.memories)
+            if (own := memory.on(shard))
+        ]
 
     def _bases(self, shard: str) -> Ints:
         """(directories,) of this shard, in the order they are asked about."""
@@ -158,7 +200,8 @@ def shortlists(
     """
     if not sentences or not any(memory.parts for memory in memories):
         return [_shortlist(_nothing(), [], dimension) for _ in sentences]
-    chosen, entries = _Search(memories, sentences, limits, lost).run()
+    search = _Search(memories, [sentence.text for sentence in sentences], lost)
+    chosen, entries = search.shortlists(sentences, limits)
     made: dict[bytes, Shortlist] = {}  # sentences with the same segments share their tensors
     answer = []
     for one in chosen:
@@ -173,15 +216,9 @@ def most_similar(
     parts: Sequence[Part], texts: Sequence[str], m: int, lost: list[str] | None = None
 ) -> list[list[tuple[Part, Segment]]]:
     """For each text the m segments of a memory's parts that resemble it best. lost: as above."""
-    search = _Search([Placed(parts)], [Sentence(text) for text in texts], EVERYTHING, lost)
-    known = search.frequencies()[1].get(0) if len(search.shards) > 1 else None
+    search = _Search([Placed(parts)], texts, lost)
     own = {shard: [part for part in parts if part.shard == shard] for shard in search.shards}
-    answers = search.ask(
-        {
-            shard: ("similar", [part.directory for part in here], texts, m, known)
-            for shard, here in own.items()
-        }
-    )
+    answers = search.agreed(lambda _, asked, __: ("similar", asked[0], texts, m))
     found: list[list[tuple[Part, Segment]]] = []
     for number in range(len(texts)):
         each = [
@@ -228,13 +265,21 @@ def _shortlist(
     )
 
 
+def _joined(one: SegmentEntries, other: SegmentEntries) -> SegmentEntries:
+    """The entries of both; no segment is in both."""
+    segments = np.concatenate([one.segment_ids, other.segment_ids])
+    counts = np.concatenate([np.diff(one.firsts), np.diff(other.firsts)])
+    before = np.cumsum(counts) - counts
+    order = np.argsort(segments)
+    counts = counts[order]
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.repeat(before[order] - firsts[:-1], counts) + np.arange(firsts[-1])
+    keys, values, ids = (
+        np.concatenate([getattr(one, name), getattr(other, name)])[rows] for name in ("keys", "values", "ids")
+    )
+    return SegmentEntries(segments[order], firsts, keys, values, ids)
+
+
 def _nothing() -> Chosen:
     none = np.zeros(0, np.int64)
     return Chosen(np.zeros(0, np.int32), none, np.zeros(0, np.float32), none)
-
-
-def _no_entries() -> SegmentEntries:
-    none = np.zeros(0, np.int64)
-    return SegmentEntries(
-        none, np.zeros(1, np.int64), np.zeros((0, 0), np.float16), np.zeros(0, np.int32), none
-    )

@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from kster.cluster.owned_memory import SMOOTHER, OwnedMemory
+from kster.cluster.term_counts import Counts, sum_of
 from kster.cluster.wire import (
     OWN,
+    Asked,
     Best,
     Changed,
-    Chosen,
+    Found,
     Ints,
     Limits,
+    Outdated,
     SegmentEntries,
     Sentence,
     best_of,
@@ -137,16 +140,22 @@ class Shard:
 
     # Searching -----------------------------------------------------------------------------------
 
-    def frequencies(
-        self, memories: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> tuple[int, list[list[Frequencies]]]:
-        """How many entries all these memories have here, each given as its directories; and for each of them
-        and each text how common its terms are."""
-        views = [[self._memory(directory).view() for directory in own] for own in memories]
-        entries = sum(view.snapshot.live_count for own in views for view in own)
-        return entries, [
-            [sum_of([view.sources.frequencies(text) for view in own]) for text in texts] for own in views
-        ]
+    def counts(self, memories: Sequence[Sequence[str]], texts: Sequence[str]) -> list[Counts]:
+        """For each memory, given as its directories here, its entries and how common the texts' terms are."""
+        found = []
+        for own in memories:
+            views = [self._memory(directory).view() for directory in own]
+            frequencies = [sum_of(view.sources.frequencies(text) for view in views) for text in texts]
+            found.append(Counts(sum(view.snapshot.live_count for view in views), frequencies))
+        return found
+
+    def _agreed(self, asked: Sequence[Asked], texts: Sequence[str]) -> Outdated | list[Counts]:
+        """What is to be searched by: how common terms are in all of each memory."""
+        now = self.counts([one.directories for one in asked], texts)
+        for one, counts in zip(asked, now, strict=True):
+            if one.here is not None and not one.here.same_as(counts):
+                return Outdated(now)
+        return [one.everywhere or counts for one, counts in zip(asked, now, strict=True)]
 
     def best(
         self,
@@ -156,8 +165,8 @@ class Shard:
     ) -> list[Best]:
         """For each sentence the best segments of each directory, or all of them.
 
-        memories: the directories of each here and, where it has others elsewhere, how common each text's
-        terms are in all of them. most: segments of a directory; None for all.
+        memories: the directories of each and how common each text's terms are in all of it; None where this
+        is all there is. most: segments of a directory; None for all.
         """
         asked = [(self._memory(directory).view(), known) for own, known in memories for directory in own]
         answer = []
@@ -170,19 +179,18 @@ class Shard:
         return answer
 
     def similar(
-        self, directories: Sequence[str], texts: Sequence[str], m: int, known: Sequence[Frequencies] | None
-    ) -> list[list[tuple[float, int, Segment]]]:
+        self, asked: Asked, texts: Sequence[str], m: int
+    ) -> Outdated | list[list[tuple[float, int, Segment]]]:
         """For each text the m segments of a memory's directories that resemble it best: how much, the
-        directory's place, and the segment.
-
-        known: where the memory has other directories elsewhere, how common each text's terms are in all.
-        """
-        known = known or self.frequencies([directories], texts)[1][0]
+        directory's place, and the segment."""
+        agreed = self._agreed([asked], texts)
+        if isinstance(agreed, Outdated):
+            return agreed
         found: list[list[tuple[float, int, Segment]]] = [[] for _ in texts]
-        for place, directory in enumerate(directories):
+        for place, directory in enumerate(asked.directories):
             memory = self._memory(directory)
             sources = memory.sources()
-            for own, text, frequencies in zip(found, texts, known, strict=True):
+            for own, text, frequencies in zip(found, texts, agreed[0].frequencies, strict=True):
                 similar = sources.similar(text, m, frequencies)
                 relative = dict(zip(similar.segment_ids.tolist(), similar.relative.tolist(), strict=True))
                 own += [(relative[one.id], place, one) for one in memory.segments_of(relative)]
@@ -190,23 +198,29 @@ class Shard:
 
     def best_with_entries(
         self,
-        memories: Sequence[tuple[Sequence[str], Sequence[Frequencies] | None]],
+        asked: Sequence[Asked],
         sentences: Sequence[Sentence],
         limits: Limits,
+        share: Limits,
         bases: Ints,
-    ) -> tuple[list[Chosen], list[SegmentEntries]]:
-        """For each sentence its segments, and for each directory the entries of those among them.
+        entries: int | None,
+    ) -> Outdated | Found:
+        """For each sentence the best segments of each directory, and entries of the best of these.
 
-        For memories that are all here: one call instead of three. bases: see `best_of`.
+        share: how much of a sentence's shortlist the entries may be. bases: see `best_of`. entries: that the
+        memories have altogether; None where they have nothing elsewhere.
         """
-        directories = [directory for own, _ in memories for directory in own]
-        everything = sum(self._memory(one).entry_count for one in directories) <= limits.entries
-        texts = [sentence.text for sentence in sentences]
-        known = [(own, self.frequencies([own], texts)[1][0] if len(own) > 1 else None) for own, _ in memories]
+        agreed = self._agreed(asked, [sentence.text for sentence in sentences])
+        if isinstance(agreed, Outdated):
+            return agreed
+        everything = (sum(one.entries for one in agreed) if entries is None else entries) <= limits.entries
+        known = [(one.directories, its.frequencies) for one, its in zip(asked, agreed, strict=True)]
         found = self.best(known, sentences, None if everything else limits.segments)
-        chosen = [best_of([one], [bases], EVERYTHING if everything else limits) for one in found]
+        sent = [best_of([one], [bases], EVERYTHING if everything else share) for one in found]
+        directories = [directory for one in asked for directory in one.directories]
         in_order = [directories[i] for i in np.argsort(bases)]
-        return chosen, self.entries(list(zip(in_order, wanted_of(chosen, len(in_order)), strict=True)))
+        wanted = list(zip(in_order, wanted_of(sent, len(in_order)), strict=True))
+        return Found(found, self.entries(wanted), everything)
 
     def entries(self, wanted: Sequence[tuple[str, Ints]]) -> list[SegmentEntries]:
         """Of these segments, as far as they have not been removed. wanted: directories and ascending ids."""
@@ -288,11 +302,6 @@ def _best(
         relative = found.relative[ascending]
     ids = spans.segment_ids[lines]
     return ids, relative, spans.counts[lines], *view.sources.words_and_signatures(sentence.words, ids)
-
-
-def sum_of(frequencies: Sequence[Frequencies]) -> Frequencies:
-    first, *others = frequencies
-    return sum(others, first)
 
 
 def write_smoother(folder: Path, files: dict[str, bytes]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kster.cluster.term_counts import Counts
 from kster.memory.group import SHIFT
 from kster.memory.sources.scoring import with_newest
 
@@ -58,6 +59,20 @@ class Best(NamedTuple):
     signatures: npt.NDArray[np.uint64]  # (n,) of their sources
 
 
+class Asked(NamedTuple):
+    """A memory that a shard is asked about."""
+
+    directories: Sequence[str]  # here
+    here: Counts | None = None  # how common the asker takes the texts' terms to be here …
+    everywhere: Counts | None = None  # … and in all of the memory; None where it has nothing elsewhere
+
+
+class Outdated(NamedTuple):
+    """Instead of an answer: the asker takes something for what it is no longer."""
+
+    counts: Sequence[Counts]  # of each memory that was asked about, here
+
+
 class SegmentEntries(NamedTuple):
     """The entries of some segments of a directory, one segment after the other."""
 
@@ -66,6 +81,14 @@ class SegmentEntries(NamedTuple):
     keys: npt.NDArray[np.float16]  # (e, d)
     values: npt.NDArray[np.int32]  # (e,)
     ids: Ints  # (e,) of entries
+
+
+class Found(NamedTuple):
+    """What a shard has for some sentences, and the entries that they will probably be given of it."""
+
+    best: Sequence[Best]  # for each sentence
+    entries: Sequence[SegmentEntries]  # for each directory, in the order of their bases
+    everything: bool  # whether the memories are so small that they are sent whole
 
 
 class Prepared(NamedTuple):
@@ -86,6 +109,19 @@ class Changed(NamedTuple):
     arguments: Sequence[Any] = ()
     named: tuple[tuple[str, Any], ...] = ()
     prepared: Sequence[Prepared] = ()
+
+
+def share_of(limits: Limits, shards: int) -> Limits:
+    """What each of so many shards sends at once of a shortlist: one in 50 sentences needs more of it.
+
+    Of equally large parts the best segments lie anywhere, so that their number on one of them varies by
+    about its square root.
+    """
+    if shards == 1:
+        return limits
+    own = limits.segments / shards
+    segments = own + 2 * own**0.5
+    return Limits(round(segments), round(limits.entries / limits.segments * segments))
 
 
 class Chosen(NamedTuple):

@@ -82,6 +82,11 @@ class Frequencies:
     def __add__(self, other: Frequencies) -> Frequencies:
         return Frequencies(self.sources + other.sources, self.terms + other.terms, self.having + other.having)
 
+    def same_as(self, other: Frequencies) -> bool:
+        return (self.sources, self.terms) == (other.sources, other.terms) and bool(
+            np.array_equal(self.having, other.having)
+        )
+
     @property
     def average(self) -> float:
         """Terms of a source."""
@@ -117,7 +122,7 @@ class Collection:
         self._gone = [np.flatnonzero(~self._live[part.lines]) for part in parts]  # places of sources
 
     def frequencies(self, text: str) -> Frequencies:
-        terms = _terms(text)
+        terms = terms_in(text)
         return self._frequencies([part.postings.places_of(terms) for part in self.parts], terms)
 
     def _frequencies(self, places: Sequence[Ints], terms: npt.NDArray[np.uint64]) -> Frequencies:
@@ -139,7 +144,7 @@ class Collection:
 
     def query(self, text: str, frequencies: Frequencies | None = None) -> Query:
         """frequencies: of a larger collection that this one is a part of; by default its own."""
-        terms = _terms(text)
+        terms = terms_in(text)
         places = [part.postings.places_of(terms) for part in self.parts]
         known = frequencies or self._frequencies(places, terms)
         weights = np.log1p((known.sources - known.having + 0.5) / (known.having + 0.5))  # (q,)
@@ -248,7 +253,7 @@ class Collection:
         return sources[chosen], scores[chosen]
 
 
-def _terms(text: str) -> npt.NDArray[np.uint64]:
+def terms_in(text: str) -> npt.NDArray[np.uint64]:
     """(q,) the numbers of a text's terms, each once."""
     return np.unique(np.array([term_number(term) for term in terms_of(text)], np.uint64))
 
