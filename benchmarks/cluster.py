@@ -33,9 +33,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # replicas share the cores
 
@@ -67,9 +68,12 @@ from kster.translation import Translator
 from large_memory import pairs, sentences, varied
 from machine import describe
 
+K = TypeVar("K")
+
 TURNS = 5
 LIMITS = Limits(256, 4_096)
-ASKING = 16  # threads that ask for shortlists
+REPEATED = 4  # times a sentence in a turn
+ASKING = 32  # threads that ask for shortlists
 CLIENTS = 4  # of each replica
 
 
@@ -113,7 +117,7 @@ def on_shards(
     return ClusterMemory(number, description, model, parts, data / "kept")
 
 
-def in_turns(ways: dict[str, Callable[[], object]], turns: int = TURNS) -> dict[str, float]:
+def in_turns(ways: dict[K, Callable[[], object]], turns: int = TURNS) -> dict[K, float]:
     """Seconds of each way: the median of some turns, after one that does not count."""
     return _in_turns(ways, turns, time.perf_counter)
 
@@ -123,10 +127,8 @@ def processor_in_turns(ways: dict[str, Callable[[], object]], shard: int) -> dic
     return _in_turns(ways, TURNS, lambda: busy_seconds(os.getpid()) + busy_seconds(shard))
 
 
-def _in_turns(
-    ways: dict[str, Callable[[], object]], turns: int, clock: Callable[[], float]
-) -> dict[str, float]:
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+def _in_turns(ways: dict[K, Callable[[], object]], turns: int, clock: Callable[[], float]) -> dict[K, float]:
+    seconds: dict[K, list[float]] = {name: [] for name in ways}
     for turn in range(turns + 1):
         for name, way in ways.items():
             began = clock()
@@ -223,7 +225,7 @@ def main() -> None:
         if "replicas" in parts:
             growth_by_replicas(wanted.model, data, replicas, texts, quotas)
         if "wire" in parts:
-            wire(data / "memory", min(local.entry_count, 4_096), description.dimension)
+            wire(data / "memory", min(local.entry_count, LIMITS.entries), description.dimension)
 
 
 def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[str]) -> None:
@@ -250,29 +252,38 @@ def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[s
 
 
 def growth_by_shards(memories: dict[int, ClusterMemory], texts: list[str], quotas: CpuQuotas | None) -> None:
+    """Of sentences all of whose terms have been met before, and of sentences that each have a new one."""
+    new = count()
+
     def found(memory: ClusterMemory, text: str) -> None:
         shortlists([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension)
 
-    by_one = in_turns({str(n): lambda m=m: [found(m, text) for text in texts] for n, m in memories.items()})
-    speeds: dict[int, list[float]] = {n: [] for n in memories}
-    watches: dict[int, Watch] = {}
-    with ThreadPoolExecutor(ASKING) as threads:
-        for turn in range(TURNS + 1):
-            for n, memory in memories.items():
-                processes = [actor_process(f"{SHARD}{i}") for i in range(n)]
-                watches[n] = Watch(processes, quotas)
-                with watches[n]:
-                    list(threads.map(lambda text, memory=memory: found(memory, text), texts * 2))
-                if turn:
-                    speeds[n].append(2 * len(texts) / watches[n].seconds)
-    one = statistics.median(speeds[1])
-    for n, memory in memories.items():
-        speed, ms = statistics.median(speeds[n]), 1000 * by_one[str(n)] / len(texts)
-        print(
-            f"{n} shards, {memory.entry_count:,} entries: {speed:.1f} shortlists a second, {speed / one:.2f} "
-            f"of one's; {watches[n]}; one by one {ms:.1f} ms, {by_one['1'] / by_one[str(n)]:.2f} of one's speed",
-            flush=True,
-        )
+    for kind, asked in {
+        "terms met before": lambda: texts,
+        "a new term in each": lambda: [f"{text} new{next(new)}" for text in texts],
+    }.items():
+        ways = {n: lambda m=m, asked=asked: [found(m, text) for text in asked()] for n, m in memories.items()}
+        alone = in_turns(ways)
+        speeds: dict[int, list[float]] = {n: [] for n in memories}
+        watches: dict[int, Watch] = {}
+        with ThreadPoolExecutor(ASKING) as threads:
+            for turn in range(TURNS + 1):
+                for n, memory in memories.items():
+                    wanted = [text for _ in range(REPEATED) for text in asked()]
+                    watches[n] = Watch([actor_process(f"{SHARD}{i}") for i in range(n)], quotas)
+                    with watches[n]:
+                        list(threads.map(lambda text, memory=memory: found(memory, text), wanted))
+                    if turn:
+                        speeds[n].append(len(wanted) / watches[n].seconds)
+        one = statistics.median(speeds[1])
+        for n, memory in memories.items():
+            speed, ms = statistics.median(speeds[n]), 1000 * alone[n] / len(texts)
+            print(
+                f"{n} shards, {memory.entry_count:,} entries, {kind}: {speed:.1f} shortlists a second, "
+                f"{speed / one:.2f} of one's; {watches[n]}; one by one {ms:.1f} ms, "
+                f"{alone[1] / alone[n]:.2f} of one's speed",
+                flush=True,
+            )
 
 
 def growth_by_replicas(
@@ -338,18 +349,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wire(directory: Path, count: int, dimension: int) -> None:
+def wire(directory: Path, keys: int, dimension: int) -> None:
     server = Wire.remote(str(directory))
     times = in_turns(
         {
-            "float16": lambda: ray.get(server.keys.remote(count, False)),
-            "int8": lambda: ray.get(server.keys.remote(count, True)),
+            "float16": lambda: ray.get(server.keys.remote(keys, False)),
+            "int8": lambda: ray.get(server.keys.remote(keys, True)),
         },
         20,
     )
     for way, size in (("float16", 2), ("int8", 1)):
-        sent = count * dimension * size / 1e6
-        print(f"wire {way}: {sent:.2f} MB for {count:,} keys, {1000 * times[way]:.1f} ms")
+        sent = keys * dimension * size / 1e6
+        print(f"wire {way}: {sent:.2f} MB for {keys:,} keys, {1000 * times[way]:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def test_who_believes_what_is_no_longer_so_is_told(shard: Shard, speller: Spelle
 def test_a_shard_sends_a_little_more_than_its_share() -> None:
     limits = Limits(256, 4_096)
     assert share_of(limits, 1) == limits
-    assert share_of(limits, 4) == Limits(80, 1_280)
+    assert share_of(limits, 4) == Limits(78, 1_246)
 
 
 def test_what_was_staged_is_taken_over_in_one_change(shard: Shard, speller: Speller, tmp_path: Path) -> None:
