@@ -17,6 +17,7 @@ import sacrebleu
 
 from corpora import pairs_of
 from kster import BaseModel, Memory, Translator
+from kster.files import new_directory
 from kster.formats import Pair
 from kster.smoothing import FitSettings, Smoother, fit
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
@@ -63,14 +64,11 @@ class Domain:
                     yield self._scored(text, pairs, f"fitted, {penalty}", smoother, memory, penalty)
 
     def _memory(self) -> Memory:
-        if (self.directory / "memory").exists():
-            return Memory.open(self.directory / "memory", self.model)
-        part = self.directory / "memory.part"
-        memory = Memory.create(part, self.model)
-        memory.import_pairs(self.pairs, keys="later")
-        memory.close()
-        part.rename(self.directory / "memory")
-        return Memory.open(self.directory / "memory", self.model)
+        place = self.directory / "memory"
+        if not place.exists():
+            with new_directory(place) as part, Memory.create(part, self.model) as memory:
+                memory.import_pairs(self.pairs, keys="later")
+        return Memory.open(place, self.model)
 
     def _scored(
         self,

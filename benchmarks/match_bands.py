@@ -30,6 +30,7 @@ import sacrebleu
 
 from corpora import near_segments, pairs_of, sample
 from kster import BaseModel, Memory, Translator
+from kster.files import new_directory
 from kster.formats import Pair
 from kster.terms import Term, TermFinder, is_kept, term
 from kster.text.recognition import are_kept
@@ -73,13 +74,9 @@ def main() -> None:
         tested, others = ([pool[i] for i in own] for own in json.loads(choice.read_text()))
         if not directory.exists():
             sources = [pair.source for pair in (*tested, *others)]
-            with tempfile.TemporaryDirectory(dir=options.work) as place:
-                with Memory.create(Path(place) / "m", model) as memory:
-                    memory.import_pairs(
-                        near_segments(known, sources, options.near, options.others), keys="now"
-                    )
-                    memory.tune([(pair.source, pair.target) for pair in others])
-                (Path(place) / "m").rename(directory)
+            with new_directory(directory) as part, Memory.create(part, model) as memory:
+                memory.import_pairs(near_segments(known, sources, options.near, options.others), keys="now")
+                memory.tune([(pair.source, pair.target) for pair in others])
         with Memory.open(directory, model) as memory:
             best = [best_match(memory, pair) for pair in tested]
             terms = steady_terms(known, tested, languages)

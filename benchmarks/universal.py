@@ -29,6 +29,7 @@ import torch
 
 from corpora import pairs_of
 from kster import BaseModel, Memory, Translator
+from kster.files import new_directory
 from kster.formats import Pair
 from kster.smoothing import SAFE_KNN, FitSettings, Smoother, fit
 from kster.smoothing.defaults import SMOOTHER_DIRECTORY
@@ -179,11 +180,8 @@ class Test:
     def _memory(self, model: BaseModel) -> Memory:
         place = self.work / f"{self.name} {self.domain}"
         if not place.exists():
-            part = place.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
-            with Memory.create(part, model) as memory:
+            with new_directory(place) as part, Memory.create(part, model) as memory:
                 memory.import_pairs(self.segments, keys="now")
-            part.rename(place)
         return Memory.open(place, model)
 
     def _fitted(self, memory: Memory, start: Literal["tuned", "carried"]) -> Smoother:

@@ -90,8 +90,8 @@ def new_directory(directory: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left in directory.parent.glob(f".{glob.escape(directory.name)}.*.lock"):
-        with suppress(OSError), left.open("ab") as lock:
-            if try_lock(lock):
+        with suppress(OSError), left.open("ab") as old:
+            if try_lock(old):
                 shutil.rmtree(left.with_suffix(".part"), ignore_errors=True)
                 left.unlink()
     lock = _new_lock(directory)  # not on the new directory itself, which others may lock

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from kster.errors import KsterError
-from kster.files import write_atomically
+from kster.files import new_directory
 from kster.smoothing.fitting.loss import BasePrediction
 from kster.smoothing.source_words import WordEvidence
 
@@ -74,14 +74,14 @@ class FitCache:
         return FitCache(*(getattr(self, field.name).to(device) for field in fields(self)))
 
     def save(self, directory: Path | str, entries: Entries) -> None:
-        """Write one `.npy` file per column, to be memory-mapped by `load`."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "cache.json").unlink(missing_ok=True)
-        for field in fields(self):
-            np.save(directory / f"{field.name}.npy", getattr(self, field.name).numpy())
-        # Written last: without it the directory holds no cache.
-        write_atomically(directory / "cache.json", json.dumps(_identity(entries)).encode())
+        """Write one `.npy` file per column, to be memory-mapped by `load`.
+
+        The directory is replaced as a whole: other fits may be writing or reading the same. Raises OSError.
+        """
+        with new_directory(Path(directory), replace=True) as part:
+            for field in fields(self):
+                np.save(part / f"{field.name}.npy", getattr(self, field.name).numpy())
+            (part / "cache.json").write_text(json.dumps(_identity(entries)), encoding="utf-8")
 
     @classmethod
     def load(cls, directory: Path | str, entries: Entries) -> FitCache:
@@ -90,7 +90,7 @@ class FitCache:
         try:
             saved = json.loads((directory / "cache.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise KsterError(f"{directory}: no complete cache here.") from None
+            raise KsterError(f"{directory}: no cache here.") from None
         if saved != _identity(entries):
             raise KsterError(f"{directory}: the memory has changed since this cache was made; make it again.")
         # Copy-on-write mapping: torch wants writable arrays, the file is never written.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -53,18 +51,10 @@ class Cacher:
                 cache = FitCache.load(place, self.lookup.entries)
             except (KsterError, OSError, ValueError):  # none yet, of another state, or just being replaced
                 cache = build()
-                self._keep(cache, place)
+                with suppress(OSError):  # the next fit builds it again
+                    cache.save(place, self.lookup.entries)
         self.done += len(cache)
         return cache
-
-    def _keep(self, cache: FitCache, place: Path) -> None:
-        """Other fits of this memory may be doing the same at this moment: one rename fills the place."""
-        part = place.with_name(f".{place.name}.{os.getpid()}")
-        cache.save(part, self.lookup.entries)
-        with suppress(OSError):
-            shutil.rmtree(place, ignore_errors=True)
-            part.rename(place)
-        shutil.rmtree(part, ignore_errors=True)
 
     def _report(self, tokens: int, _: int) -> None:
         if self.progress is not None:
