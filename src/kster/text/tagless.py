@@ -45,7 +45,10 @@ class TaglessText:
             return None
         tokens: list[Token] = []
         for token in projected(self._tokens, translation, list(links)):
-            parts = MARK.split(token) if isinstance(token, str) else [token]
+            if not isinstance(token, str):
+                tokens.append(token)
+                continue
+            parts = MARK.split(token)
             tokens.append(parts[0])
             for number, text in zip(parts[1::2], parts[2::2], strict=True):
                 tokens += [*self._groups[int(number)], text]
