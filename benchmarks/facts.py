@@ -9,6 +9,8 @@ All sets are in tests/data, those of the first kind as `*_fresh.tsv`:
 - near_duplicates: a taught sentence with one word changed (a number, a negation, a name, a noun, a date, a
   unit). Right: the new word is there, the taught one is not. Shared: the taught translation's own word for
   the rest is taken over.
+- reframed: another sentence of the same situation, with one of its facts changed ("Why does the scanner beep
+  when the badge is lost?" after "The scanner beeps twice when the badge is invalid."). Right: as above.
 - taught_words: the next sentence uses the word that one example taught.
 - corrections: after a second, contradictory translation near-identical text follows it.
 - negated: sentences that deny something, with the example memory, which has nothing to do with them. Right:
@@ -16,7 +18,7 @@ All sets are in tests/data, those of the first kind as `*_fresh.tsv`:
 - addressed: sentences that speak to their reader several times, with a memory that says "du", and one that
   says "Sie" (voices_memory.tsv). Right: in one voice, that of the memory.
 
-The first three for the base model, a memory as it is (with the smoother that the model carries), and the same
+The first four for the base model, a memory as it is (with the smoother that the model carries), and the same
 memory fitted.
 """
 
@@ -162,7 +164,7 @@ def main() -> None:
     print(f"right                {'   '.join(f'{system:>8}' for system in SYSTEMS)}")
     ending = "" if options.development else "_fresh"
     with tempfile.TemporaryDirectory() as scratch:
-        for name in ("near_duplicates", "taught_words", "corrections"):
+        for name in ("near_duplicates", "reframed", "taught_words", "corrections"):
             rows = read(f"{name}{ending}.tsv")
             pairs = [Pair(r["taught_source"], r.get("first_target") or r["taught_target"]) for r in rows]
             pairs += [Pair(r["taught_source"], r["second_target"]) for r in rows if "second_target" in r]

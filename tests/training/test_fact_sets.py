@@ -27,6 +27,17 @@ def test_near_duplicates_of_every_kind_differ_from_what_is_taught(ending: str) -
 
 
 @BOTH
+def test_reframed_sentences_differ_from_what_is_taught(ending: str) -> None:
+    rows = read(f"reframed{ending}.tsv")
+    assert (
+        len(rows) == len({row["source"] for row in rows} | {row["taught_source"] for row in rows}) / 2 == 20
+    )
+    for row in rows:
+        assert any(has(row["taught_target"], word) for word in row["must_not"].split(";")), row
+        assert not is_right(row, row["taught_target"]), row
+
+
+@BOTH
 def test_taught_words_are_in_what_is_taught(ending: str) -> None:
     rows = read(f"taught_words{ending}.tsv")
     assert len(rows) == (30 if ending else 40)

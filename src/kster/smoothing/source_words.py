@@ -35,8 +35,8 @@ from torch.nn import functional as F
 
 from kster.smoothing.mixing_weight import LogShares
 
-HALF, WIDTH = 0.35, 0.06  # M and W: at M half of its say is left
-UNLIKE, ALIKE = 0.4, 0.6  # similarities of sources: up to the first, rule 1 is off; from the second, fully on
+HALF, WIDTH = 0.28, 0.05  # M and W: at M half of its say is left
+UNLIKE, ALIKE = 0.3, 0.5  # similarities of sources: up to the first, rule 1 is off; from the second, fully on
 TAUGHT = 4.0  # most that the log odds of λ grow by …
 SURE = 0.5  # … for attention above this
 OLDER = 3.0  # what the log kernel of an older segment with the same source loses

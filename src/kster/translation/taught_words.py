@@ -43,6 +43,7 @@ RARE = 5  # of them at most may have the word; what more of them have, neighbour
 LONGEST = 200  # characters of a segment's source
 ALIKE = 20  # per cent: the least match of a segment that teaches another meaning of a common word
 LEAST_LETTERS = 4
+LONGER = 3  # letters that are no ending of the word any more
 UNEXPECTED = -4.0  # log-probability below which the base model would have written something else
 OWN = 0.7  # a source word belongs to target words that pay it this share of the most attention it gets
 TOLD = 0.15  # attention that the words of the source must get at least …
@@ -81,7 +82,7 @@ class TaughtWords:
             wanted = {
                 term: lesson
                 for term, lesson in lessons.items()
-                if not is_kept(term, translation, self._model.target_lang)
+                if not is_used(term, translation, self._model.target_lang)
                 and self._is_taught(term, source, similar[i])
             }
             if wanted:
@@ -168,6 +169,13 @@ class TaughtWords:
             is_text = word.text.isalpha() and len(phrase) >= LEAST_LETTERS
             if is_inner and is_text and _is_noun(german):
                 yield Term(phrase, (word.text,), "noun")
+
+
+def is_used(term: Term, translation: str, language: str | None) -> bool:
+    """Whether a translation has the word, and not only at the beginning of another: the base model goes on
+    with what it meant to write, "Drehbankband"."""
+    begun = "|".join(rf"\b{re.escape(target)}\w{{{LONGER},}}" for target in term.targets)
+    return is_kept(term, re.sub(begun, "", translation, flags=re.IGNORECASE), language)
 
 
 def _is_part(words: Sequence[Word], attention: Sequence[Tensor], at: int, mine: Sequence[int]) -> bool:
