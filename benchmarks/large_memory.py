@@ -1,6 +1,7 @@
 """How do disk, RAM and time grow with a memory, up to many millions of entries?
 
     python benchmarks/large_memory.py [--model models/en-de] [--entries 100000,1000000] [--sentences 16]
+                                      [--key-format float16]
     python benchmarks/large_memory.py --segments 500000
 
 The memory is the shipped example, its segments repeated with other numbers in the texts and keys that differ
@@ -131,6 +132,7 @@ def main() -> None:
     parser.add_argument("--model", default="models/en-de")
     parser.add_argument("--entries", default="100000,1000000")
     parser.add_argument("--sentences", type=int, default=16)
+    parser.add_argument("--key-format", default="float16", help="how keys lie on disk: float16 or int8")
     parser.add_argument("--folder", type=Path, help="where there is room; by default a temporary one")
     parser.add_argument("--segments", type=int, help="measure opening alone")
     parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
@@ -143,10 +145,11 @@ def main() -> None:
         print(describe(model=wanted.model, segments=wanted.segments), flush=True)
         opening(model, wanted.segments, wanted.folder)
         return
-    print(describe(model=wanted.model, entries=wanted.entries, sentences=wanted.sentences), flush=True)
+    shown = {name: getattr(wanted, name) for name in ("model", "entries", "sentences", "key_format")}
+    print(describe(**shown), flush=True)
     drafts = [d for d in drafts_of(model, pairs(EXAMPLE_SEGMENTS), Origin()) if isinstance(d, Draft)]
     with tempfile.TemporaryDirectory(prefix="kster-", dir=wanted.folder) as folder:
-        memory, copy = Memory.create(Path(folder) / "memory", model), 0
+        memory, copy = Memory.create(Path(folder) / "memory", model, key_format=wanted.key_format), 0
         for entries in map(int, wanted.entries.split(",")):
             began = time.perf_counter()
             copy = grow(memory, drafts, entries, copy)

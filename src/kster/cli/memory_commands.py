@@ -28,13 +28,17 @@ def create(
     ],
     source_lang: SourceLang = None,
     target_lang: TargetLang = None,
+    key_format: Annotated[
+        str,
+        typer.Option(metavar="FORMAT", help="float16, or int8 for half the disk (keys are rounded more)."),
+    ] = "float16",
     json: Json = False,
 ) -> None:
     """Make an empty memory for a model."""
     from kster.memory import Memory
 
     loaded = load_model(model, device="cpu", source_lang=source_lang, target_lang=target_lang)
-    with Memory.create(directory, loaded) as memory:
+    with Memory.create(directory, loaded, key_format=key_format) as memory:
         made = memory.info()
     emit_result(made, f"{directory}: an empty memory for {made.model} ({_languages(made)})", json=json)
 

@@ -21,7 +21,7 @@ from kster.memory.report import ImportReport
 from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.search.settings import SearchSettings
 from kster.memory.store.backup import restore
-from kster.memory.store.description import FILE, Description
+from kster.memory.store.description import FILE, FLOAT16, Description
 from kster.memory.store.store import Store
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Memory(ChangeableMemory):
         search: SearchSettings | None = None,
         lock_timeout: float = 30.0,
         entries_per_shard: int = ENTRIES_PER_SHARD,
+        key_format: str = FLOAT16,
     ) -> Memory:
         """Make an empty memory in a directory of its own.
 
@@ -67,6 +68,7 @@ class Memory(ChangeableMemory):
             search: how the memory is searched.
             lock_timeout: how many seconds a change waits for another writer.
             entries_per_shard: how many keys one file holds.
+            key_format: "float16", or "int8" for half the disk and keys that are rounded more.
 
         Returns:
             The open memory.
@@ -79,7 +81,9 @@ class Memory(ChangeableMemory):
             what = "exists and is not empty" if directory.is_dir() else "is not a directory"
             raise KsterError(f"{directory}: {what}; a memory needs a directory of its own")
         key_maker = _loaded(model, source_lang, target_lang)
-        description = Description.of(key_maker, directory, entries_per_shard, source_lang, target_lang)
+        description = Description.of(
+            key_maker, directory, entries_per_shard, source_lang, target_lang, key_format
+        )
         Store.create(directory, description)
         return cls.open(directory, key_maker, search=search, lock_timeout=lock_timeout)
 

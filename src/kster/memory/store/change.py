@@ -65,6 +65,7 @@ class Change:
         if self._appender is None:
             self._appender = Appender(self._files, self._state.row_count)
         first_row = self._appender.count
+        keys = self._files.as_stored(keys)
         self._appender.append(keys, values)
         self.has_changed = True
         return first_row, checksum_of(keys, values)

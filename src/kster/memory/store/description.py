@@ -12,9 +12,11 @@ from typing import Any
 from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import write_atomically
 from kster.memory.key_maker import KeyMaker
+from kster.memory.store.key_formats import FORMATS, key_format
 from kster.memory.store.migrations import FORMAT, require_known
 
 FILE = "memory.json"
+FLOAT16 = "float16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Description:
     target_lang: str | None
     entries_per_shard: int
     created: str
+    keys: str = FLOAT16  # how they lie on disk (`key_formats.py`); memories that do not say so are older
 
     @classmethod
     def of(
@@ -40,8 +43,9 @@ class Description:
         entries_per_shard: int,
         source_lang: str | None = None,
         target_lang: str | None = None,
+        keys: str = FLOAT16,
     ) -> Description:
-        """Languages: the model's; raises KsterError when others are given."""
+        """Languages: the model's; raises KsterError when others are given, and for an unknown key format."""
         _require_languages(model, source_lang, target_lang)
         local = Path(model.name).expanduser()
         is_local = local.is_dir()
@@ -56,6 +60,7 @@ class Description:
             target_lang=model.target_lang,
             entries_per_shard=entries_per_shard,
             created=now(),
+            keys=key_format(keys).name,
         )
 
     @classmethod
@@ -77,6 +82,7 @@ class Description:
         if not isinstance(content, dict) or not isinstance(content.get("format"), int):
             raise DamagedMemory(f"{path}: not a memory's description (no format number)")
         require_known(content["format"], path)
+        content = {"keys": FLOAT16, **content}
         names = [field.name for field in fields(cls)]
         if missing := [name for name in names if name not in content]:
             raise DamagedMemory(f"{path}: damaged (no {', '.join(missing)}); restore it from a backup")
@@ -86,6 +92,11 @@ class Description:
                     f"{path}: damaged ({field.name} is {json.dumps(content[field.name])}, not {wanted}); "
                     "restore it from a backup"
                 )
+        if content["keys"] not in FORMATS:
+            raise MemoryStoreError(
+                f"{path}: its keys are stored as {content['keys']!r}, which this version does not know "
+                f"({', '.join(FORMATS)}); use a newer one"
+            )
         return cls(**{name: content[name] for name in names})
 
     def write(self, directory: Path) -> None:

@@ -1,8 +1,9 @@
-"""Keys and values on disk: raw float16 and int32, appended and never changed.
+"""Keys and values on disk, appended and never changed.
 
-The files of one epoch lie in one directory: keys-00000.f16, keys-00001.f16, … with a fixed number of
-entries each, and values.i32. Only the database says how many entries count: bytes beyond that are left over
-from a writer that died, are never read, and are cut off by the next writer.
+The files of one epoch lie in one directory: keys-00000.f16, keys-00001.f16, … (.i8 for keys of 8 bits,
+`key_formats.py`) with a fixed number of entries each, and values.i32. Only the database says how many entries
+count: bytes beyond that are left over from a writer that died, are never read, and are cut off by the next
+writer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import zlib
 from contextlib import suppress
 from io import BufferedRandom
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +22,14 @@ import torch
 
 from kster.errors import DamagedMemory
 from kster.files import sync, sync_directory
+from kster.memory.store.key_formats import FORMATS, KeyFormat
 
-KEY = np.dtype("<f2")
 VALUE = np.dtype("<i4")
-TORCH_TYPES = {KEY: torch.float16, VALUE: torch.int32}
+TORCH_TYPES = {np.dtype("<f2"): torch.float16, np.dtype(np.uint8): torch.uint8, VALUE: torch.int32}
 
 
 def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> int:
-    """crc32 of the bytes as they are on disk."""
+    """crc32 of the values and of the keys as they are read, in float16."""
     keys, values = np.ascontiguousarray(keys, "<f2"), np.ascontiguousarray(values, "<i4")
     return zlib.crc32(values.data, zlib.crc32(keys.data))
 
@@ -35,13 +37,22 @@ def checksum_of(keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) ->
 class EntryFiles:
     """The key shards and the values of one epoch."""
 
-    def __init__(self, directory: Path, dimension: int, entries_per_shard: int) -> None:
+    def __init__(
+        self, directory: Path, dimension: int, entries_per_shard: int, keys: KeyFormat = FORMATS["float16"]
+    ) -> None:
         self.directory = directory
         self.dimension = dimension
         self.entries_per_shard = entries_per_shard
+        self.keys = keys
+        self.key_type, self.key_width = keys.row(dimension)
+        self.key_bytes = self.key_type.itemsize * self.key_width
+
+    def as_stored(self, keys: npt.NDArray[np.float16]) -> npt.NDArray[np.float16]:
+        """What these keys are when they are read again."""
+        return self.keys.decoded(self.keys.encoded(keys))
 
     def shard(self, number: int) -> Path:
-        return self.directory / f"keys-{number:05d}.f16"
+        return self.directory / f"keys-{number:05d}.{self.keys.suffix}"
 
     @property
     def values(self) -> Path:
@@ -58,7 +69,7 @@ class EntryFiles:
         expected = [(self.values, entries * VALUE.itemsize)]
         for number, first in enumerate(range(0, entries, self.entries_per_shard)):
             count = min(self.entries_per_shard, entries - first)
-            expected.append((self.shard(number), count * self.dimension * KEY.itemsize))
+            expected.append((self.shard(number), count * self.key_bytes))
         return expected
 
     def problems(self, entries: int) -> list[str]:
@@ -84,24 +95,29 @@ class MappedEntries:
         self.count = count
         self._vocabulary_size = vocabulary_size
         self._file = files.values
-        self.dimension = files.dimension
         self._per_shard = files.entries_per_shard
         self.values: npt.NDArray[np.int32] = _map(files.values, VALUE, (count,))  # (count,)
-        self._shards: list[npt.NDArray[np.float16]] = []
+        self.dimension = files.dimension
+        self._format = files.keys
+        self._type, self._width = files.key_type, files.key_width
+        self._shards: list[npt.NDArray[Any]] = []  # of rows
         for number, first in enumerate(range(0, count, self._per_shard)):
-            shape = (min(self._per_shard, count - first), files.dimension)
-            self._shards.append(_map(files.shard(number), KEY, shape))
+            shape = (min(self._per_shard, count - first), self._width)
+            self._shards.append(_map(files.shard(number), self._type, shape))
 
     def keys(self, start: int, stop: int) -> npt.NDArray[np.float16]:
         """(stop − start, d), copied."""
-        out = np.empty((stop - start, self.dimension), KEY)
+        out = self._rows(stop - start)
         position = start
         while position < stop:
             number, offset = divmod(position, self._per_shard)
             part = self._shards[number][offset : offset + stop - position]
             out[position - start : position - start + len(part)] = part
             position += len(part)
-        return out
+        return self._format.decoded(out)
+
+    def _rows(self, count: int) -> npt.NDArray[Any]:
+        return np.zeros((count, self._width), self._type)
 
     def values_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The values of rows, in their shape. Raises DamagedMemory for one outside the vocabulary."""
@@ -119,12 +135,12 @@ class MappedEntries:
         numbers = rows // self._per_shard
         if len(rows) and numbers[0] >= 0 and (numbers == numbers[0]).all():  # as a rule, and far faster
             shard = np.asarray(self._shards[numbers[0]])
-            return shard.take(rows - numbers[0] * self._per_shard, axis=0)
-        out = np.zeros((len(rows), self.dimension), KEY)
+            return self._format.decoded(shard.take(rows - numbers[0] * self._per_shard, axis=0))
+        out = self._rows(len(rows))
         for number in np.unique(numbers[rows >= 0]):
             here = np.flatnonzero(numbers == number)
             out[here] = self._shards[number][rows[here] - number * self._per_shard]
-        return out
+        return self._format.decoded(out)
 
 
 class Appender:
@@ -149,7 +165,7 @@ class Appender:
         while written < len(keys):
             number, offset = divmod(self.count, self._files.entries_per_shard)
             room = self._files.entries_per_shard - offset
-            part = np.ascontiguousarray(keys[written : written + room], KEY)
+            part = self._files.keys.encoded(keys[written : written + room])
             self._shard_at(number, offset).write(part.data)
             written += len(part)
             self.count += len(part)
@@ -170,7 +186,7 @@ class Appender:
             os.truncate(self._files.values, self._start * VALUE.itemsize)
             number, offset = divmod(self._start, self._files.entries_per_shard)
             if (shard := self._files.shard(number)).exists():
-                os.truncate(shard, offset * self._files.dimension * KEY.itemsize)
+                os.truncate(shard, offset * self._files.key_bytes)
             while (appended := self._files.shard(number := number + 1)).exists():
                 appended.unlink()
 
@@ -189,7 +205,7 @@ class Appender:
         if self._shard is None:
             path = self._files.shard(number)
             self._created_shard |= not path.exists()
-            self._shard = _open_at(path, offset * self._files.dimension * KEY.itemsize)
+            self._shard = _open_at(path, offset * self._files.key_bytes)
         return self._shard
 
     def _close_shard(self) -> None:

@@ -23,6 +23,7 @@ from kster.memory.store.database import REMOVED, Database, State
 from kster.memory.store.description import Description
 from kster.memory.store.entry_files import Appender, EntryFiles, MappedEntries, checksum_of
 from kster.memory.store.failures import for_people, said
+from kster.memory.store.key_formats import key_format
 from kster.memory.store.locks import WriterLock
 from kster.memory.store.migrations import FORMAT, require_known
 from kster.memory.store.open_stores import open_stores, tick
@@ -258,7 +259,12 @@ def _fill(directory: Path, description: Description) -> None:
 
 
 def entry_files(directory: Path, description: Description, epoch: int) -> EntryFiles:
-    return EntryFiles(directory / ENTRIES / str(epoch), description.dimension, description.entries_per_shard)
+    return EntryFiles(
+        directory / ENTRIES / str(epoch),
+        description.dimension,
+        description.entries_per_shard,
+        key_format(description.keys),
+    )
 
 
 @contextmanager
