@@ -180,3 +180,31 @@ def test_a_second_writer_waits_and_then_says_so(memory: Memory, speller: Speller
     child.join()
     assert [s.source for s in hasty.segments()] == ["slow", "tree"]
     assert hasty.search(speller.query("slow"), 1).distances[0, 0] == 0
+
+
+def test_a_compaction_does_not_copy_the_files_before_what_was_removed(tmp_path: Path) -> None:
+    speller = Speller()
+    with Memory.create(tmp_path / "m", speller, entries_per_shard=20) as memory:
+        segments = memory.add_many([Pair(f"source {i}", f"ziel {i}") for i in range(30)])
+        files = tmp_path / "m" / "entries"
+        before = {path.name: path.stat().st_ino for path in (files / "0").glob("keys-*")}
+        keys = {s.id: memory.search(speller.query(s.source), 1).keys for s in segments}
+        gone = segments[20]
+        memory.remove(gone.id)
+        assert memory.compact().segments_dropped == 1
+        after = {path.name: path.stat().st_ino for path in (files / "1").glob("keys-*")}
+        first_row = sum(len("ziel 0") + 1 if i < 10 else len("ziel 10") + 1 for i in range(20))
+        same = [name for name in after if after[name] == before[name]]
+        assert sorted(same) == [f"keys-{number:05d}.f16" for number in range(first_row // 20)]
+        assert len(after) > len(same) > 5
+        assert memory.verify() == []
+        for segment in segments:
+            if segment.id != gone.id:
+                found = memory.search(speller.query(segment.source), 1)
+                assert memory.provenance(found.ids[0])[0].segment.id == segment.id
+                assert torch.equal(found.keys, keys[segment.id])
+        memory.add("another", "noch eines")  # behind files that both epochs may have
+        memory.remove(segments[0].id)
+        memory.compact()  # from the first file on
+        assert memory.verify() == []
+        assert memory.segment_count() == 29

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -41,6 +42,7 @@ from kster.memory.search.shortlist_retriever import search_in
 from kster.memory.sources.matching import best_matches, sorted_matches
 from kster.memory.store.description import Description
 
+LOOKED_SECONDS = 0.1  # for so long a memory that had entries is believed to have some
 SPLIT_FROM = 100_000  # pairs of an import; more are divided among all shards
 
 
@@ -62,6 +64,7 @@ class ClusterMemory(Memory):
         self.split_from = SPLIT_FROM
         self._parts = parts
         self._smoother: object = ()
+        self._had_entries = -LOOKED_SECONDS
 
     def allowing_loss(self) -> Self:
         """For one request; `lost` then names the shards that were left out."""
@@ -100,8 +103,12 @@ class ClusterMemory(Memory):
 
     @property
     def is_empty(self) -> bool:
-        """An import on a cluster makes all keys."""
-        return self.entry_count == 0
+        """An import on a cluster makes all keys. Asked several times for each translation."""
+        if self.lost is not None or time.monotonic() - self._had_entries > LOOKED_SECONDS:
+            if self.entry_count == 0:
+                return True
+            self._had_entries = time.monotonic()
+        return False
 
     @classmethod
     def retriever_of_all(

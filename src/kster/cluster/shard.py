@@ -25,6 +25,7 @@ from kster.cluster.wire import (
     Outdated,
     SegmentEntries,
     Sentence,
+    Version,
     best_of,
     wanted_of,
 )
@@ -140,6 +141,11 @@ class Shard:
 
     # Searching -----------------------------------------------------------------------------------
 
+    def versions(self, directories: Sequence[str]) -> list[Version]:
+        """Of what is searched in each directory: another one after every change."""
+        snapshots = [self._memory(directory).view().snapshot for directory in directories]
+        return [(snapshot.epoch, snapshot.generation) for snapshot in snapshots]
+
     def counts(self, memories: Sequence[Sequence[str]], texts: Sequence[str]) -> list[Counts]:
         """For each memory, given as its directories here, its entries and how common the texts' terms are."""
         found = []
@@ -210,6 +216,8 @@ class Shard:
         share: how much of a sentence's shortlist the entries may be. bases: see `best_of`. entries: that the
         memories have altogether; None where they have nothing elsewhere.
         """
+        directories = [directory for one in asked for directory in one.directories]
+        versions = self.versions(directories)  # first: what changes from now on makes them outdated
         agreed = self._agreed(asked, [sentence.text for sentence in sentences])
         if isinstance(agreed, Outdated):
             return agreed
@@ -217,10 +225,9 @@ class Shard:
         known = [(one.directories, its.frequencies) for one, its in zip(asked, agreed, strict=True)]
         found = self.best(known, sentences, None if everything else limits.segments)
         sent = [best_of([one], [bases], EVERYTHING if everything else share) for one in found]
-        directories = [directory for one in asked for directory in one.directories]
         in_order = [directories[i] for i in np.argsort(bases)]
         wanted = list(zip(in_order, wanted_of(sent, len(in_order)), strict=True))
-        return Found(found, self.entries(wanted), everything)
+        return Found(found, self.entries(wanted), everything, versions)
 
     def entries(self, wanted: Sequence[tuple[str, Ints]]) -> list[SegmentEntries]:
         """Of these segments, as far as they have not been removed. wanted: directories and ascending ids."""

@@ -14,6 +14,8 @@ from kster.memory.sources.scoring import with_newest
 
 Ints = npt.NDArray[np.int64]
 
+Version = tuple[int, int]  # of a memory directory: its epoch and generation
+
 PART_SHIFT = 32  # an id of a memory = the part's number << 32 | the id there
 OWN = (1 << PART_SHIFT) - 1
 MOST_PARTS = 1 << (SHIFT - PART_SHIFT)  # a group of memories leaves so many bits to each
@@ -89,6 +91,7 @@ class Found(NamedTuple):
     best: Sequence[Best]  # for each sentence
     entries: Sequence[SegmentEntries]  # for each directory, in the order of their bases
     everything: bool  # whether the memories are so small that they are sent whole
+    versions: Sequence[Version]  # of each directory, in the order asked about
 
 
 class Prepared(NamedTuple):

@@ -64,6 +64,23 @@ class EntryFiles:
         self.shard(0).touch()
         sync_directory(self.directory)
 
+    def create_from(self, older: EntryFiles, values: npt.NDArray[np.int32], rows: int) -> int:
+        """Create the files with the beginning of older ones: full files of keys within so many rows.
+
+        Returns how many rows there are now. The files are the same ones under a second name, not copies; on a
+        file system that has no such names there are none.
+        """
+        self.create()
+        linked = 0
+        with suppress(OSError):
+            while (linked + 1) * self.entries_per_shard <= rows:
+                self.shard(linked).unlink(missing_ok=True)
+                os.link(older.shard(linked), self.shard(linked))
+                linked += 1
+        kept = linked * self.entries_per_shard
+        self.values.write_bytes(np.ascontiguousarray(values[:kept], VALUE).tobytes())
+        return kept
+
     def expected(self, entries: int) -> list[tuple[Path, int]]:
         """The files of this many entries, and how many bytes of each they take."""
         expected = [(self.values, entries * VALUE.itemsize)]

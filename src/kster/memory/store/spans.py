@@ -45,7 +45,8 @@ class Spans:
     def columns(self) -> list[Ints]:
         return [getattr(self, field.name) for field in fields(self)]
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Spans:
+    def where(self, mask: npt.NDArray[np.bool_] | Ints) -> Spans:
+        """These lines, by a mask or by their numbers."""
         return Spans(*(column[mask] for column in self.columns))
 
     def followed_by(self, others: Spans) -> Spans:

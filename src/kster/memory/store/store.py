@@ -16,6 +16,8 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import new_directory, sync_directory
 from kster.memory.store.change import Change
@@ -194,7 +196,10 @@ class Store:
                 raise
 
     def compact(self) -> tuple[int, int]:
-        """Rewrite the files without removed entries; returns the (segments, entries) dropped."""
+        """Leave removed entries out of the files; returns the (segments, entries) dropped.
+
+        Files before the first of them stay what they are, under a second name; only later ones are copied.
+        """
         with self._lock.held(), for_people(self.directory, UNTOUCHED), self._writer() as database:
             with _transaction(database, "BEGIN IMMEDIATE"):
                 state = database.state()
@@ -203,9 +208,7 @@ class Store:
                 live = spans.where(spans.removed != REMOVED)
                 if len(live) == len(spans):
                     return 0, 0
-                files = self.files(state.epoch + 1)
-                files.create()
-                count, firsts = self._copy(self.map_entries(state), live, files)
+                count, firsts = self._copy(state, live, self.files(state.epoch + 1))
                 sync_directory(self.directory / ENTRIES)
                 database.drop_removed(firsts, state.generation + 1)
                 database.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
@@ -219,11 +222,17 @@ class Store:
         """A connection to write by, with the lock held; opened each time, so that an idle memory has none."""
         return closing(Database(self.directory))
 
-    def _copy(self, old: MappedEntries, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
-        """Copy live segments' entries; returns their number and each segment's (first row, id)."""
-        appender, firsts = Appender(files, 0), []
+    def _copy(self, state: State, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
+        """Put live entries into new files, in the order of their rows.
+
+        Returns their number and (first row, segment) of those that are at another place now.
+        """
+        old, live = self.map_entries(state), live.where(live.first_rows >= 0)
+        live = live.where(live.lines_by_row)
+        kept = files.create_from(self.files(state.epoch), old.values, _rows_without_gap(live))
+        appender, firsts = Appender(files, kept), []
         try:
-            live = live.where(live.first_rows >= 0)
+            live = live.where(live.first_rows + live.counts > kept)
             columns = (live.segment_ids, live.first_rows, live.counts, live.checksums)
             for segment, first, count, checksum in zip(*(c.tolist() for c in columns), strict=True):
                 keys, values = old.keys(first, first + count), old.values[first : first + count]
@@ -232,8 +241,10 @@ class Store:
                         f"{self.directory}: segment {segment} is damaged on disk; nothing was changed. "
                         "Remove it, add it again if it is needed, and compact once more"
                     )
-                firsts.append((appender.count, segment))
-                appender.append(keys, values)
+                there = max(0, kept - first)  # entries of the first segment that lie in files that are kept
+                if appender.count - there != first:
+                    firsts.append((appender.count - there, segment))
+                appender.append(keys[there:], values[there:])
             appender.sync()
             appender.close()
         except BaseException:
@@ -265,6 +276,13 @@ def entry_files(directory: Path, description: Description, epoch: int) -> EntryF
         description.entries_per_shard,
         key_format(description.keys),
     )
+
+
+def _rows_without_gap(spans: Spans) -> int:
+    """How many rows from the first on all belong to these segments, which are in the order of their rows."""
+    before = np.cumsum(spans.counts) - spans.counts
+    moved = np.flatnonzero(spans.first_rows != before)
+    return int(before[moved[0]] if len(moved) else spans.counts.sum())
 
 
 @contextmanager
