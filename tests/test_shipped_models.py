@@ -13,7 +13,7 @@ import transformers
 
 from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
-from kster.terms import term
+from kster.terms import Term, term
 from kster.text.negation import loses_negation
 from kster.text.voice import is_mixed, voices_in
 from kster.translation.taught_words import TaughtWords
@@ -203,6 +203,22 @@ def test_a_term_is_an_order_and_a_taught_word_is_not(english_german: Translator,
         text = "The bean hopper can be removed for cleaning."
         assert "Bohnenbehälter" in english_german.translate(text, memory=memory).text
         assert "Vorratstrichter" in english_german.translate(text, memory=memory, terms=ordered).text
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "wanted"),
+    [
+        (
+            "Open the drill chuck and remove the drill.",
+            term("drill chuck", ["Spannfutter"]),
+            "das Spannfutter",
+        ),
+        ("This plug-in is old.", term("plug-in", ["Erweiterungsmodul"]), "Dieses Erweiterungsmodul"),
+        ("The length of the attachment is limited.", term("attachment", ["Dateianhang"]), "des Dateianhangs"),
+    ],
+)
+def test_articles_agree_with_terms(english_german: Translator, text: str, own: Term, wanted: str) -> None:
+    assert wanted in english_german.translate(text, terms=[own]).text
 
 
 def test_examples_that_contradict_each_other_teach_no_word(

@@ -1,4 +1,6 @@
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +55,29 @@ def test_a_reader_notices_what_another_connection_has_changed(base: TermBase) ->
         assert reader.version() == before
         base.add(KNOCK_BOX)
         assert reader.version() != before
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_term_base_from_before_genders_is_read_and_where_possible_upgraded(
+    base: TermBase, monkeypatch: pytest.MonkeyPatch, writable: bool
+) -> None:
+    base.add(KNOCK_BOX)
+    base.close()
+    with sqlite3.connect(base.path) as old:
+        old.execute("ALTER TABLE terms DROP COLUMN gender")
+        old.execute("PRAGMA user_version = 1")
+    if not writable:
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with TermBase.open(base.path) as opened:
+        assert opened.terms() == [KNOCK_BOX]
+        if writable:
+            opened.add(term("ferry", ["Anhängsel"], gender="n"))
+            assert opened.terms()[1].gender == "neuter"
+        else:
+            with pytest.raises(KsterError):
+                opened.add(term("ferry", ["Anhängsel"]))
+    with TermBase.open(base.path) as again:
+        assert again.terms()[0] == KNOCK_BOX
 
 
 def test_what_is_no_term_base_is_refused(tmp_path: Path) -> None:

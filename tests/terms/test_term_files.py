@@ -14,6 +14,7 @@ TERMS = [
     term("Home", ["Startseite"], part_of_speech="proper noun", case="exact"),
     term("QuickPort", translate=False, case="exact"),
     term("tank", ["Behälter"], inside_words=True),
+    term("ferry", ["Anhängsel", "Xyz"], part_of_speech="noun", gender="neuter"),
 ]
 
 CORE = """<?xml version="1.0"?>
@@ -57,6 +58,13 @@ def test_two_columns_are_enough(tmp_path: Path) -> None:
         [term("knock box", ["Abschlagbehälter"]), term("hose", ["Schlauch"])],
         [],
     )
+
+
+def test_a_table_may_name_genders_by_letters_and_articles(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("source\ttarget\tgender\na\tX\tm\nb\tY\tdie\nc\tZ\t\nd\tW\tneutral\n")
+    terms, (rejected,) = read(tmp_path / "a.tsv")
+    assert [one.gender for one in terms] == ["masculine", "feminine", None]
+    assert rejected.reason == "gender 'neutral' is unknown; accepted: masculine, feminine, neuter, m, f, n"
 
 
 def test_a_broken_line_costs_that_line_only(tmp_path: Path) -> None:

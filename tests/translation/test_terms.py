@@ -4,7 +4,9 @@ import pytest
 
 from kster import BaseModel, Memory, Translator
 from kster.errors import KsterError
-from kster.terms import TermBase, is_kept, term
+from kster.terms import Term, TermBase, is_kept, term
+from kster.terms.gender import readings_before
+from kster.translation.term_agreement import DISAGREEMENT, NO_ARTICLE, agreement_of
 from kster.translation.term_constraints import (
     Requirement,
     Trie,
@@ -165,3 +167,68 @@ def test_the_parts_of_a_form_may_stand_apart_but_in_their_order() -> None:
     assert [owner is not None for owner in written_terms([divided], [5, 6, 1, 7, 7])] == [
         *(True, True, False, True, False)
     ]
+
+
+ATTACHMENT = term("attachment", ["Dateianhang"], part_of_speech="noun")
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [
+        ("Öffnen Sie den", 0.0),
+        ("Öffnen Sie das", DISAGREEMENT),
+        ("Öffnen Sie die neue", DISAGREEMENT),
+        ("Mit der", DISAGREEMENT),
+        ("Mit dem neuen", 0.0),
+        ("Die", DISAGREEMENT),  # one attachment
+        ("Öffnen Sie", NO_ARTICLE),
+    ],
+)
+def test_a_term_is_begun_after_an_article_of_its_gender(said: str, cost: float) -> None:
+    agreement = agreement_of(ATTACHMENT, plural=False, article=True)
+    assert agreement is not None
+    assert agreement.cost_of_beginning(readings_before(said)) == cost
+
+
+@pytest.mark.parametrize(
+    ("plural", "said", "fits"),
+    [
+        (False, "das Ende des Dateianhangs", True),
+        (False, "das Ende des Dateianhang", False),
+        (True, "Öffnen Sie die Dateianhänge", True),
+        (True, "Öffnen Sie den Dateianhang", False),
+        (None, "Öffnen Sie den Dateianhang", True),
+        (True, "mit den Dateianhänge", False),
+        (True, "mit den neuen Dateianhängen", True),
+    ],
+)
+def test_a_form_goes_with_the_article_before_it(plural: bool | None, said: str, fits: bool) -> None:
+    agreement = agreement_of(ATTACHMENT, plural=plural)
+    assert agreement is not None
+    assert agreement.fits(said) == fits
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        term("to attach", ["anhängen"], part_of_speech="verb"),
+        term("SoftRamp", translate=False),
+        term("Harbour", ["Hafen"], part_of_speech="proper noun"),
+        term("thing", ["Xyz"], part_of_speech="noun"),
+    ],
+)
+def test_what_is_no_noun_of_a_known_gender_may_stand_after_any_article(other: Term) -> None:
+    assert agreement_of(other, plural=None) is None
+
+
+@pytest.mark.parametrize(("gender", "costs"), [("m", (0.0, DISAGREEMENT)), ("n", (DISAGREEMENT, 0.0))])
+def test_a_gender_of_the_term_base_is_believed(gender: str, costs: tuple[float, float]) -> None:
+    for own in (
+        term("thing", ["Xyz"], gender=gender),
+        term("SoftRamp", translate=False, gender=gender),
+        term("attachment", ["Dateianhang"], gender=gender),
+    ):
+        agreement = agreement_of(own, plural=False)
+        assert agreement is not None
+        cost = agreement.cost_of_beginning
+        assert (cost(readings_before("der")), cost(readings_before("das"))) == costs

@@ -71,6 +71,10 @@ def add(
     inside_words: Annotated[
         bool, typer.Option("--inside-words", help="Also find it inside longer words.")
     ] = False,
+    gender: Annotated[
+        str | None,
+        typer.Option(metavar="GENDER", help="Of a German target whose ending does not tell: m, f or n."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Add a term, or replace the one with the same source and part of speech."""
@@ -84,6 +88,7 @@ def add(
         note=note_text,
         translate=not do_not_translate,
         inside_words=inside_words,
+        gender=gender,
     )
     with _open(base) as opened:
         added = opened.add(new)

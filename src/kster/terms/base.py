@@ -17,7 +17,7 @@ from kster.formats.pair import Rejection
 from kster.terms.files import read_terms, write_terms
 from kster.terms.term import Term, term
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x4B544231  # "KTB1": tells a term base from other SQLite files
 PATIENCE = 30  # seconds to wait for another writer
 
@@ -34,10 +34,11 @@ CREATE TABLE terms (
     note TEXT NOT NULL,
     translate INTEGER NOT NULL,
     inside_words INTEGER NOT NULL,
+    gender TEXT NOT NULL DEFAULT '',       -- empty where unknown; not in format 1
     UNIQUE (source, part_of_speech)
 );
 """
-COLUMNS = "id, source, targets, part_of_speech, case_rule, note, translate, inside_words"
+COLUMNS = "id, source, targets, part_of_speech, case_rule, note, translate, inside_words, gender"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,10 @@ class TermBase:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if application != APPLICATION:
                 raise KsterError(f"{path}: not a term base; read files of terms with `kster terms import`")
-            if version != FORMAT:
+            if not 1 <= version <= FORMAT:
                 raise KsterError(f"{path}: a term base of format {version}; this KSTER reads {FORMAT}")
+            if version == 1:
+                _add_genders(path, connection)
             return cls(path, connection)
 
     def close(self) -> None:
@@ -167,19 +170,20 @@ class TermBase:
     def _put(self, new: Term) -> str:
         key = (new.source, new.part_of_speech or "")
         values = (json.dumps(new.targets, ensure_ascii=False), new.case, new.note, new.translate)
+        more = (new.inside_words, new.gender or "")
         old = self._connection.execute(
-            "SELECT targets, case_rule, note, translate, inside_words FROM terms "
+            "SELECT targets, case_rule, note, translate, inside_words, gender FROM terms "
             "WHERE source = ? AND part_of_speech = ?",
             key,
         ).fetchone()
-        if old == (*values, new.inside_words):
+        if old == (*values, *more):
             return "unchanged"
         self._connection.execute(
-            "INSERT INTO terms (source, part_of_speech, targets, case_rule, note, translate, inside_words) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, part_of_speech) DO UPDATE SET "
+            "INSERT INTO terms (source, part_of_speech, targets, case_rule, note, translate, inside_words, "
+            "gender) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, part_of_speech) DO UPDATE SET "
             "targets = excluded.targets, case_rule = excluded.case_rule, note = excluded.note, "
-            "translate = excluded.translate, inside_words = excluded.inside_words",
-            (*key, *values, new.inside_words),
+            "translate = excluded.translate, inside_words = excluded.inside_words, gender = excluded.gender",
+            (*key, *values, *more),
         )
         return "added" if old is None else "replaced"
 
@@ -203,6 +207,18 @@ def _joined(terms: Iterable[Term]) -> list[Term]:
         targets = dict.fromkeys(first.targets + one.targets) if first.translate else first.targets
         joined[one.source, one.part_of_speech] = replace(first, targets=tuple(targets))
     return list(joined.values())
+
+
+def _add_genders(path: Path, connection: sqlite3.Connection) -> None:
+    """From format 1 to 2; a file that cannot be written is read as if it had been."""
+    if not os.access(path, os.W_OK):
+        connection.execute("CREATE TEMP VIEW terms AS SELECT *, '' AS gender FROM main.terms")
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone() == (1,):  # nobody else did it meanwhile
+        connection.execute("ALTER TABLE terms ADD COLUMN gender TEXT NOT NULL DEFAULT ''")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("COMMIT")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -231,7 +247,7 @@ def _for_people(path: Path, after: str) -> Iterator[None]:
 
 
 def _term(row: tuple) -> Term:
-    id, source, targets, part_of_speech, case, note, translate, inside_words = row
+    id, source, targets, part_of_speech, case, note, translate, inside_words, gender = row
     made = term(
         source,
         json.loads(targets),
@@ -240,5 +256,6 @@ def _term(row: tuple) -> Term:
         note=note,
         translate=bool(translate),
         inside_words=bool(inside_words),
+        gender=gender,
     )
     return replace(made, id=id)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from kster.terms.tables import word_table
 from kster.terms.term import PartOfSpeech
 
 VOWELS = "aeiou"
 # Particles of phrasal verbs, which may stand apart: "switch the machine off".
 PARTICLES = frozenset(["away", "back", "down", "in", "off", "on", "out", "over", "through", "together", "up"])
+
+_ARTICLE = re.compile(
+    r"\b(?:an?|the|this|that|these|those|my|your|his|her|its|our|their|each|every) (?:[a-z-]+ )?$",
+    re.IGNORECASE,
+)
 
 IRREGULAR_PLURALS = word_table("english_irregular_plurals.tsv")
 IRREGULAR_VERBS = word_table("english_irregular_verbs.tsv")
@@ -35,6 +42,11 @@ def is_past(written: str, verb: str) -> bool:
     """Whether a verb is written in the past or as a participle: "tightened"."""
     first, own = written.lower().split(" ")[0], verb.lower().split(" ")[0]
     return first in (*_with_ending(own, "ed"), *IRREGULAR_VERBS.get(own, ()))
+
+
+def has_article(before: str) -> bool:
+    """Whether an article or a word in its place stands before a noun, perhaps with an adjective behind it."""
+    return _ARTICLE.search(before) is not None
 
 
 def phrase_forms(phrase: str, part_of_speech: PartOfSpeech | None) -> list[tuple[str, ...]]:

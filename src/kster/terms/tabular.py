@@ -1,8 +1,8 @@
 """Terms in TSV and CSV: a row is a source and one of its targets, the preferred one first.
 
 Without a header a row is source and target. A header names them as `source` and `target`, or by the codes of
-their languages, and may have the columns `part_of_speech` (or `pos`), `case`, `note`, `translate` and
-`inside_words`; other columns are ignored.
+their languages, and may have the columns `part_of_speech` (or `pos`), `case`, `note`, `translate`,
+`inside_words` and `gender`; other columns are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kster.formats.text import one_line, readable_id
 from kster.terms.term import Term, term
 from kster.text.languages import bcp47, looks_like_code, match_rank
 
-FURTHER = ("part_of_speech", "case", "note", "translate", "inside_words")
+FURTHER = ("part_of_speech", "case", "note", "translate", "inside_words", "gender")
 NO = frozenset({"no", "false", "0", "nein", "n"})
 YES = frozenset({"yes", "true", "1", "ja", "y", "x"})
 
@@ -77,6 +77,7 @@ def _term(row: dict[str, str]) -> Term:
         note=row.get("note", ""),
         translate=translate,
         inside_words=_answer(row, "inside_words", default=False),
+        gender=row.get("gender"),
     )
 
 
@@ -108,6 +109,7 @@ def write_rows(out: TextIO, terms: Iterable[Term], source_lang: str, target_lang
             one.note,
             "yes" if one.translate else "no",
             "yes" if one.inside_words else "no",
+            one.gender or "",
         )
         for target in one.targets:
             write([one.source, target, *rules])

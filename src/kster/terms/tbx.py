@@ -26,7 +26,7 @@ from kster.formats.xml import (
     local_name,
     read_units,
 )
-from kster.terms.term import Term, term
+from kster.terms.term import GENDERS, Term, term
 from kster.text.languages import bcp47
 
 if TYPE_CHECKING:
@@ -73,9 +73,16 @@ def _terms(entry: _Element, picker: LanguagePicker) -> list[Term]:
             note=" ".join(" ".join(notes).split()),
             translate=facts.get("x-translate") != "no",
             inside_words=facts.get("x-inside-words") == "yes",
+            gender=_gender(targets[0][1]),
         )
         for text, facts in sources
     ]
+
+
+def _gender(facts: dict[str, str]) -> str | None:
+    """TBX also knows terms of other or several genders."""
+    named = facts.get("grammaticalGender", "").strip().lower()
+    return named if named in GENDERS else None
 
 
 def _words(section: _Element) -> list[tuple[str, dict[str, str]]]:
@@ -119,8 +126,9 @@ def write_tbx(out: TextIO, terms: Iterable[Term], source_lang: str, target_lang:
         out.write(f'<langSet xml:lang="{source}">{_tig(one.source, _facts(one))}</langSet>\n')
         part = {"partOfSpeech": _tbx_name(one)} if one.part_of_speech else {}
         ranks = ["preferredTerm-admn-sts", *["admittedTerm-admn-sts"] * (len(one.targets) - 1)]
+        gender = {"grammaticalGender": one.gender} if one.gender else {}
         tigs = (
-            _tig(text, part | {"administrativeStatus": rank})
+            _tig(text, part | gender | {"administrativeStatus": rank})
             for text, rank in zip(one.targets, ranks, strict=True)
         )
         out.write(f'<langSet xml:lang="{target}">{"".join(tigs)}</langSet>\n</termEntry>\n')

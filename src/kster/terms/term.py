@@ -12,6 +12,8 @@ from kster.formats.text import UNUSABLE
 
 Case = Literal["any", "exact"]
 PartOfSpeech = Literal["noun", "verb", "adjective", "adverb", "proper noun", "other"]
+Gender = Literal["masculine", "feminine", "neuter"]
+GENDERS: tuple[Gender, ...] = get_args(Gender)
 CASE_RULES: tuple[Case, ...] = get_args(Case)
 PARTS_OF_SPEECH: tuple[PartOfSpeech, ...] = get_args(PartOfSpeech)
 LONGEST = 200  # characters; terms are names of things, not sentences
@@ -29,7 +31,8 @@ class Term:
 
     targets: the accepted translations, the preferred one first; of a term that is not translated, the source.
     case: "any" finds the source in upper and lower case and lets a target begin a sentence with a capital;
-    "exact" takes both as they are written. inside_words: also found as a part of a longer word.
+    "exact" takes both as they are written. inside_words: also found as a part of a longer word. gender: of a
+    German target, where its ending does not tell or misleads (`gender.py`).
     """
 
     source: str
@@ -39,6 +42,7 @@ class Term:
     note: str = ""
     translate: bool = True
     inside_words: bool = False
+    gender: Gender | None = None
     id: int | None = field(default=None, compare=False)
     """Its number in a term base, never used twice."""
 
@@ -52,6 +56,7 @@ def term(
     note: str = "",
     translate: bool = True,
     inside_words: bool = False,
+    gender: str | None = None,
 ) -> Term:
     """A checked term, or `KsterError` with what is wrong with it."""
     if isinstance(targets, str):
@@ -68,7 +73,7 @@ def term(
     if UNUSABLE.search(note):
         raise KsterError("note contains a character that no text may have")
     part = part_of_speech_named(part_of_speech)
-    return Term(source, forms, part, rule, note.strip(), translate, inside_words)
+    return Term(source, forms, part, rule, note.strip(), translate, inside_words, gender_named(gender))
 
 
 def part_of_speech_named(name: str | None) -> PartOfSpeech | None:
@@ -78,6 +83,19 @@ def part_of_speech_named(name: str | None) -> PartOfSpeech | None:
     plain = re.sub(r"[.\s_-]", "", name).lower()
     known = {part.replace(" ", ""): part for part in PARTS_OF_SPEECH} | _SHORT
     return known.get(plain, "other")
+
+
+def gender_named(name: str | None) -> Gender | None:
+    """The gender that a file or a person means: a name, its first letter, or a German article."""
+    plain = (name or "").strip().lower()
+    if not plain:
+        return None
+    short = {"m": "masculine", "f": "feminine", "n": "neuter", "der": "masculine", "die": "feminine"}
+    meant = {**short, "das": "neuter"}.get(plain, plain)
+    found = next((known for known in GENDERS if known == meant), None)
+    if found is None:
+        raise KsterError(f"gender {plain!r} is unknown; accepted: {', '.join(GENDERS)}, m, f, n")
+    return found
 
 
 def _checked(side: str, text: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kster.terms import Term
+from kster.translation.term_agreement import Agreement
 
 MET = -1
 ROOT, FIRST_ROOT = 0, 1  # where a form begins; and where it begins as the first word of a sentence
@@ -58,11 +59,15 @@ class Trie:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A term that a translation must have, and how often."""
+    """A term that a translation must have, and how often.
+
+    agreement: what may stand before it; None where nobody knows.
+    """
 
     term: Term
     trie: Trie
     count: int = 1
+    agreement: Agreement | None = None
 
 
 Place = tuple[int, int]  # the number of a requirement, and a node of its trie

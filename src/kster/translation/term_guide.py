@@ -15,11 +15,14 @@ from typing import NamedTuple
 from kster.errors import KsterError
 from kster.model import BaseModel
 from kster.terms import Match, Term, TermBase, TermFinder
+from kster.terms.english import has_article, is_plural
 from kster.terms.inflection import counterpart, forms_for
 from kster.text.languages import match_rank
 from kster.translation.explanation import Lesson
+from kster.translation.term_agreement import Agreement, agreement_of
 from kster.translation.term_constraints import FIRST_ROOT, Requirement, Trie
 from kster.translation.term_search import TermSearch
+from kster.translation.words import SPACE
 
 
 class Guided(NamedTuple):
@@ -42,6 +45,7 @@ class TermGuide:
         self._finder = TermFinder(terms, model.source_lang)
         self._tries: dict[Term, Trie] = {}
         self._endings: dict[int, bool] = {}
+        self._agreements: dict[tuple[Term, bool | None, bool], Agreement | None] = {}
 
     @classmethod
     def of(cls, terms: NamedTerms, model: BaseModel) -> TermGuide:
@@ -62,7 +66,15 @@ class TermGuide:
         tries = {match.term: self._trie(match.term) for match in matches}
         matches = [match for match in matches if tries[match.term].ends]
         counts = Counter(match.term for match in matches)
-        needed = tuple(Requirement(term, tries[term], count) for term, count in counts.items())
+        needed = tuple(
+            Requirement(
+                term,
+                tries[term],
+                count,
+                self._agreement(term, text, [one for one in matches if one.term == term]),
+            )
+            for term, count in counts.items()
+        )
         return Guided(self.with_targets(text, matches), needed)
 
     def search(self, guided: Sequence[Guided], beam: int, n_best: int) -> TermSearch | None:
@@ -70,7 +82,9 @@ class TermGuide:
         requirements = [one.requirements for one in guided]
         if not any(requirements):
             return None
-        return TermSearch(requirements, beam, n_best, self._ends_word, self._model.pad_id, self._model.eos_id)
+        return TermSearch(
+            requirements, beam, n_best, self._said, self._ends_word, self._model.pad_id, self._model.eos_id
+        )
 
     def with_targets(self, text: str, matches: Sequence[Match]) -> str:
         """A text with targets in the place of its terms."""
@@ -96,6 +110,25 @@ class TermGuide:
         tokens = [ids[:-1] for ids in self._model.tokenise_target(list(form))]
         if all(tokens) and self._model.detokenise(tokens) == list(form):
             trie.add(tokens, root=FIRST_ROOT if first else 0)
+
+    def _agreement(self, term: Term, text: str, matches: Sequence[Match]) -> Agreement | None:
+        """Of a term that a text has in these places."""
+        source_lang, target_lang = self._languages
+        if not (target_lang and match_rank("de", target_lang)):
+            return None
+        plural, article = None, False
+        if source_lang and match_rank("en", source_lang):
+            spans = [match.spans[0] for match in matches]
+            numbers = {is_plural(text[begin:end], term.source) for begin, end in spans}
+            plural = numbers.pop() if len(numbers) == 1 else None
+            article = all(has_article(text[:begin]) for begin, _ in spans)
+        key = (term, plural, article)
+        if key not in self._agreements:
+            self._agreements[key] = agreement_of(term, plural=plural, article=article)
+        return self._agreements[key]
+
+    def _said(self, token: int) -> str:
+        return (self._model.token_text(token) or "").replace(SPACE, " ")
 
     def _ends_word(self, token: int) -> bool:
         """Whether a word ends before a token."""

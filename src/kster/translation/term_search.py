@@ -26,7 +26,9 @@ import torch
 from torch import Tensor
 
 from kster.model.step import Candidates, Predict
+from kster.terms.gender import readings_before
 from kster.translation.beam import IMPOSSIBLE, Beams, Chosen
+from kster.translation.term_agreement import DISAGREEMENT
 from kster.translation.term_constraints import Progress, Requirement, continuations, start
 
 LEAST_BEAM = 4  # narrower, there is no room for hypotheses with a term beside those without
@@ -77,6 +79,8 @@ class _Sentence:
         self.requirements = requirements
         self.beginning = start(requirements)
         self.progress = [self.beginning] * beam
+        self.said = [""] * beam  # by each beam, where an agreement is looked at
+        self.agrees = any(one.agreement is not None for one in requirements)
         self.ahead: list[_Ahead] = []
         self.opened: dict[tuple[int, int], Progress] = {}
         self.free = False  # all hypotheses have all terms: it is searched like any other from now on
@@ -106,15 +110,32 @@ class _Sentence:
         )
         return due - COST_OF_BEGINNING * len(within), [self._rest[i] for i in within]
 
-    def follow(self, parents: list[int], tokens: list[int]) -> None:
+    def follow(self, parents: list[int], tokens: list[int], text_of: Callable[[int], str]) -> None:
         """Go on with beams that have read these tokens after what their parents had read."""
         nothing = self.beginning  # of beams that are not in use
         after = [self.opened.get(key, nothing) for key in zip(parents, tokens, strict=True)]
         for parent, progress in zip(parents, after, strict=True):
             if progress.ended is not None:
                 self._learn(self.progress[parent], progress)
+        if self.agrees:
+            each = zip(parents, tokens, strict=True)
+            self.said = [self.said[parent] + text_of(token) for parent, token in each]
         self.progress, self.opened = after, {}
         self.free = not any(own.unmet or own.within or own.ended for own in after)
+
+    def costs_of_beginning(self, beam: int) -> list[float]:
+        """Of each requirement, what it costs to begin a form after what a beam has said; [] if nothing."""
+        if not self.agrees:
+            return []
+        before = readings_before(self.said[beam])
+        each = (one.agreement for one in self.requirements)
+        costs = [0.0 if own is None else own.cost_of_beginning(before) for own in each]
+        return costs if any(costs) else []
+
+    def left_wrongly(self, beam: int, progress: Progress) -> float:
+        """What it costs to go on after a form that does not go with the words before it."""
+        own = self.requirements[progress.ended[0]].agreement if progress.ended else None
+        return DISAGREEMENT if own is not None and not own.fits(self.said[beam]) else 0.0
 
     def _learn(self, before: Progress, after: Progress) -> None:
         """A form was finished: what it has cost is what others will have to pay, if nobody pays less."""
@@ -132,16 +153,18 @@ class TermSearch:
         requirements: Sequence[Sequence[Requirement]],
         beam: int,
         n_best: int,
+        text_of: Callable[[int], str],
         ends_word: Callable[[int], bool],
         pad: int,
         eos: int,
     ) -> None:
         """requirements: of every sentence of the batch; none where it has no terms.
 
-        ends_word: whether a word ends before a token.
+        text_of: a token's text, with a space where a word begins; ends_word: whether a word ends before it.
         """
         self._sentences = {i: _Sentence(own, beam) for i, own in enumerate(requirements) if own}
         self._beam, self._n_best = beam, n_best
+        self._text_of = text_of
         self._ends_word, self._pad, self._eos = ends_word, pad, eos
 
     def predictor(self, predict: Predict, beams: Beams, step: int) -> Predict:
@@ -209,7 +232,7 @@ class TermSearch:
             if sentence is None or not (sentence.opened or sentence.free):
                 continue
             if not sentence.free:
-                sentence.follow(parents[i], tokens[i])
+                sentence.follow(parents[i], tokens[i], self._text_of)
             if best_open[i] <= worst_found[i]:
                 finished.append(i)
         if finished:
@@ -231,11 +254,15 @@ class TermSearch:
             progress, (forms, outside, due) = sentence.progress[parent], sentence.ahead[parent]
             first = bisect_right(log_probs[parent], -inf)
             known = dict(zip(tokens[parent][first:], log_probs[parent][first:], strict=True))
+            costs = sentence.costs_of_beginning(parent)
             for token, (after, left, rests) in forms.items():
                 log_prob = known.pop(token, None)
                 if log_prob is None:
                     continue
                 total = score + log_prob
+                if costs and after.begun:
+                    begun = after.within or (after.ended,)  # a form of one token has ended already
+                    total -= min(costs[place[0]] for place in begun if place is not None)
                 if not after.begun:
                     inner = progress.inner - log_prob
                     after = Progress(*after[:4], inner=inner, unmet=after.unmet)
@@ -253,6 +280,7 @@ class TermSearch:
                     )
                 else:
                     going.append(_Way(total, parent, token, after, total - left, total - left))
+            score -= sentence.left_wrongly(parent, progress)
             end = score + known.pop(self._eos, -inf)
             if end > -inf and not outside.unmet and not progress.grown:
                 ended.append(_Way(end, parent, self._eos, outside, end))

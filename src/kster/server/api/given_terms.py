@@ -23,6 +23,7 @@ class GivenTerm(BaseModel):
     case: str = "any"
     translate: bool = True
     inside_words: bool = False
+    gender: str | None = None
 
     def term(self) -> Term:
         return term(
@@ -32,6 +33,7 @@ class GivenTerm(BaseModel):
             case=self.case,
             translate=self.translate,
             inside_words=self.inside_words,
+            gender=self.gender,
         )
 
 
