@@ -2,10 +2,13 @@
 
     python benchmarks/confidence.py collect --data DIR --model models/en-de --out observations.jsonl
     python benchmarks/confidence.py fit observations.jsonl … [--save src/kster/translation/confidence.json]
+    python benchmarks/confidence.py measure --data DIR [--test docs_adobe/dev --train docs_adobe/train]
 
 `collect` translates sentences of many corpora, with a memory of the corpus and without, and writes down what
-decoding knew beside what the reference says. `fit` learns from all domains but those of TESTED, measures on
-these, and, leaving out one domain at a time, on each of the others.
+decoding knew beside what the reference says; so it does for some of the memory's own segments, translated as
+if they were not in it. `fit` learns from all domains but those of TESTED, measures on these, and, leaving out
+one domain at a time, on each of the others. `measure` fits a memory as `kster fit` does, which also shifts
+its confidences, and measures these.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import json
 import random
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -27,7 +31,11 @@ import torch
 from corpora import near_segments, pairs_of, sample
 from kster import Memory, Translator
 from kster.formats import Pair
+from kster.memory import SearchableMemory
+from kster.smoothing import fit as fit_memory
+from kster.text.marks import marked_pair
 from kster.translation import TokenExplanation
+from kster.translation.calibration import shift_of
 from kster.translation.confidence import (
     SENTENCE_FEATURES,
     WORD_FEATURES,
@@ -35,8 +43,11 @@ from kster.translation.confidence import (
     Regression,
     log_of,
     sentence_features,
+    shipped_confidence,
     word_features,
 )
+from kster.translation.decoding import Decoding
+from kster.translation.unseen import MemoryWithout, SmootherWithout
 from kster.translation.words import words_of
 from machine import describe
 
@@ -88,39 +99,68 @@ def collect(options: argparse.Namespace) -> None:
                 Memory.create(Path(place) / "m", translator.model) as memory,
             ):
                 memory.import_pairs(segments)
-                for used in (None, memory):
-                    for one in observations(translator, domain, pairs, used):
-                        out.write(json.dumps(one, ensure_ascii=False) + "\n")
-                    out.flush()
-                    print(domain, len(pairs), "pairs, memory of", used and len(segments), flush=True)
+                own = sample(segments, options.own)
+                name = "-".join(languages), domain
+                for one in (
+                    *observations(name, pairs, translated(translator, pairs, None), None),
+                    *observations(name, pairs, translated(translator, pairs, memory), memory),
+                    *observations(name, own, *as_if_unseen(translator, own, memory), own=True),
+                ):
+                    out.write(json.dumps(one, ensure_ascii=False) + "\n")
+                out.flush()
+                print(f"{domain}: {len(pairs)} pairs, a memory of {len(segments)} segments", flush=True)
+
+
+Made = tuple[str, float, tuple[TokenExplanation, ...]]  # a translation, its score, its tokens
+
+
+def translated(translator: Translator, pairs: list[Pair], memory: Memory | None) -> list[Made]:
+    sources = [pair.source for pair in pairs]
+    done = translator.translate(sources, memory=memory, explain=True, split_sentences=False)
+    return [(one.text, one.score, one.tokens or ()) for one in done]
+
+
+def as_if_unseen(
+    translator: Translator, pairs: list[Pair], memory: Memory
+) -> tuple[list[Made], SearchableMemory]:
+    """Segments of a memory, translated as a fit translates them, and the memory as it was for them."""
+    texts = [(pair.source, pair.target) for pair in pairs]
+    without = MemoryWithout(memory, texts)
+    resolved = translator.resolve("kster", memory)
+    assert resolved is not None
+    smoother = SmootherWithout(resolved.smoother, without.entries_of(memory.entries()))
+    sources = [marked_pair(*text)[0] for text in texts]
+    made = translator.translate_pieces(sources, Decoding(explain=True), memory=without, smoother=smoother)
+    return [(*one.hypotheses[0], one.tokens or ()) for one in made], without
 
 
 def observations(
-    translator: Translator, domain: str, pairs: list[Pair], memory: Memory | None
-) -> list[dict[str, object]]:
-    """What is known of each translation, and how near its reference it is."""
-    done = translator.translate(
-        [pair.source for pair in pairs], memory=memory, explain=True, split_sentences=False
-    )
-    found = []
-    for pair, own in zip(pairs, done, strict=True):
-        assert own.tokens is not None
+    name: tuple[str, str],
+    pairs: list[Pair],
+    made: list[Made],
+    memory: SearchableMemory | None,
+    own: bool = False,
+) -> Iterator[dict[str, object]]:
+    """What is known of each translation, and how near its reference it is.
+
+    name: the languages and the domain. own: whether the pairs are segments of the memory.
+    """
+    for pair, (text, score, tokens) in zip(pairs, made, strict=True):
+        source, reference = marked_pair(pair.source, pair.target) if own else (pair.source, pair.target)
         best = memory.matches(pair.source, 1) if memory is not None else []
-        found.append(
-            {
-                "pair": f"{translator.model.source_lang}-{translator.model.target_lang}",
-                "domain": domain,
-                "memory": memory is not None,
-                "source": pair.source,
-                "reference": pair.target,
-                "text": own.text,
-                "score": own.score,
-                "match": best[0].percentage if best else 0,
-                "chrf": sacrebleu.sentence_chrf(own.text, [pair.target]).score,
-                "tokens": [{**token.to_json(), "examples": []} for token in own.tokens],
-            }
-        )
-    return found
+        yield {
+            "pair": name[0],
+            "domain": name[1],
+            "memory": memory is not None,
+            "own": own,
+            "source": source,
+            "reference": reference,
+            "text": text,
+            "score": score,
+            "match": best[0].percentage if best else 0,
+            "chrf": sacrebleu.sentence_chrf(text, [reference]).score,
+            "tokens": [{**token.to_json(), "examples": []} for token in tokens],
+        }
 
 
 @dataclass(frozen=True)
@@ -129,6 +169,7 @@ class Sentence:
 
     domain: str
     memory: bool
+    own: bool  # a segment of the memory, translated as if it were not there
     score: float  # the plain length-normalised log-probability
     chrf: float
     numbers: list[float]
@@ -139,23 +180,29 @@ class Sentence:
 def read(paths: list[Path]) -> list[Sentence]:
     """Each observation once."""
     found: dict[tuple[object, ...], Sentence] = {}
-    for line in (line for path in paths for line in path.read_text("utf-8").splitlines()):
+    for line in (line for path in paths for line in path.open(encoding="utf-8")):
         one = json.loads(line)
-        tokens = [TokenExplanation(**{**token, "examples": ()}) for token in one["tokens"]]
-        if not tokens:
-            continue
-        words = word_features(tokens, one["source"], 0.0, one["match"])
-        texts = [word.text for word in words_of([token.token for token in tokens], tokens[-1].token)]
-        found[one["pair"], one["domain"], one["memory"], one["source"]] = Sentence(
-            one["domain"],
-            one["memory"],
-            fmean(log_of(token.probability) for token in tokens),
-            one["chrf"],
-            sentence_features(tokens, one["source"], one["text"], one["match"]),
-            [numbers for _, _, numbers in words],
-            in_reference(texts, one["reference"]),
-        )
+        if one["tokens"]:
+            key = (one["pair"], one["domain"], one["memory"], one["own"], one["source"])
+            found[key] = sentence_of(one)
     return list(found.values())
+
+
+def sentence_of(one: dict[str, Any]) -> Sentence:
+    """An observation that has tokens."""
+    tokens = [TokenExplanation(**{**token, "examples": ()}) for token in one["tokens"]]
+    words = word_features(tokens, one["source"], 0.0, one["match"])
+    texts = [word.text for word in words_of([token.token for token in tokens], tokens[-1].token)]
+    return Sentence(
+        one["domain"],
+        one["memory"],
+        one["own"],
+        fmean(log_of(token.probability) for token in tokens),
+        one["chrf"],
+        sentence_features(tokens, one["source"], one["text"], one["match"]),
+        [numbers for _, _, numbers in words],
+        in_reference(texts, one["reference"]),
+    )
 
 
 def in_reference(words: list[str], reference: str) -> list[bool]:
@@ -207,10 +254,10 @@ def fitted(sentences: list[Sentence], options: argparse.Namespace) -> dict[str, 
     return {"chrf": options.chrf, "sentence": sentence, "word": word}
 
 
-def with_sentence(sentence: Sentence, judge: Regression) -> list[list[float]]:
+def with_sentence(sentence: Sentence, judge: Regression, shift: float = 0.0) -> list[list[float]]:
     """What is known of the words, with the confidence of their sentence."""
     place = WORD_FEATURES.index("confidence of the sentence")
-    sure = judge(sentence.numbers)
+    sure = judge(sentence.numbers, shift)
     return [[*own[:place], sure, *own[place + 1 :]] for own in sentence.words]
 
 
@@ -241,10 +288,10 @@ def area(sure: list[float], right: list[bool]) -> float:
     return (total - good * (good + 1) / 2) / (good * bad) if good and bad else float("nan")
 
 
-def report(name: str, model: ConfidenceModel, sentences: list[Sentence]) -> None:
+def report(name: str, model: ConfidenceModel, sentences: list[Sentence], shift: float = 0.0) -> None:
     good = [one.chrf >= model.chrf for one in sentences]
-    sure = [model.sentence(one.numbers) for one in sentences]
-    words = [model.word(own) for one in sentences for own in with_sentence(one, model.sentence)]
+    sure = [model.sentence(one.numbers, shift) for one in sentences]
+    words = [model.word(own) for one in sentences for own in with_sentence(one, model.sentence, shift)]
     right = [own for one in sentences for own in one.right]
     plain = area([one.score for one in sentences], good)
     print(
@@ -260,7 +307,7 @@ def fit(options: argparse.Namespace) -> None:
     sentences = read(options.observations)
     print(describe(chrf=options.chrf, decay=options.decay, tested=options.tested))
     print(HEADER)
-    others = [one for one in sentences if one.domain not in options.tested]
+    others = [one for one in sentences if one.domain not in options.tested and not one.own]
     for domain in sorted({one.domain for one in others}):
         model = ConfidenceModel.from_json(fitted([one for one in others if one.domain != domain], options))
         report(f"{domain}, left out", model, [one for one in others if one.domain == domain])
@@ -268,12 +315,42 @@ def fit(options: argparse.Namespace) -> None:
     model = ConfidenceModel.from_json(data)
     report("fitted on", model, others)
     for domain in options.tested:
-        for memory in (False, True):
-            own = [one for one in sentences if one.domain == domain and one.memory == memory]
-            report(f"**{domain}{', with a memory' if memory else ''}**", model, own)
-    report("**not fitted on, together**", model, [one for one in sentences if one.domain in options.tested])
+        of_domain = [one for one in sentences if one.domain == domain]
+        new = [one for one in of_domain if not one.own]
+        report(f"**{domain}**", model, [one for one in new if not one.memory])
+        with_memory = [one for one in new if one.memory]
+        report(f"**{domain}, with a memory**", model, with_memory)
+        known = [one for one in of_domain if one.own]
+        if known:
+            believed = [model.sentence(one.numbers) for one in known]
+            shift = shift_of(believed, [one.chrf >= model.chrf for one in known])
+            name = f"**{domain}, with a memory, shifted by {shift:+.2f} for {len(known)} of its segments**"
+            report(name, model, with_memory, shift)
     if options.save:
         options.save.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+
+
+def measure(options: argparse.Namespace) -> None:
+    """The confidences of a memory that was fitted, as `kster fit` does, with the regressions that ship."""
+    print(describe(lines=options.lines, near=options.near, others=options.others))
+    model = shipped_confidence()
+    with Translator(options.model) as translator, tempfile.TemporaryDirectory() as place:
+        languages = (str(translator.model.source_lang), str(translator.model.target_lang))
+        pairs = sample(pairs_of(options.data, options.test, languages), options.lines)
+        known = pairs_of(options.data, options.train, languages, LARGEST)
+        segments = near_segments(known, [p.source for p in pairs], options.near, options.others)
+        with Memory.create(Path(place) / "m", translator.model) as memory:
+            memory.import_pairs(segments)
+            found = fit_memory(translator.model, memory).calibration
+            print(f"a memory of {len(segments)} segments; {found}")
+            print(HEADER)
+            for used in (None, memory):
+                made = translated(translator, pairs, used)
+                seen = list(observations(("-".join(languages), options.test), pairs, made, used))
+                sentences = [sentence_of(one) for one in seen if one["tokens"]]
+                report(options.test + (", the fitted memory, not shifted" if used else ""), model, sentences)
+                if used and found:
+                    report(f"{options.test}, the fitted memory", model, sentences, found.shift)
 
 
 HEADER = """
@@ -292,6 +369,7 @@ def main() -> None:
     collecting.add_argument("--lines", type=int, default=200, help="of each domain")
     collecting.add_argument("--near", type=int, default=5, help="segments like each line, in a memory")
     collecting.add_argument("--others", type=int, default=300, help="segments at random, in a memory")
+    collecting.add_argument("--own", type=int, default=100, help="of its segments, translated as if unseen")
     collecting.set_defaults(run=collect)
     fitting = commands.add_parser("fit")
     fitting.add_argument("observations", type=Path, nargs="+")
@@ -302,6 +380,15 @@ def main() -> None:
     fitting.add_argument("--decay", type=float, default=3e-3)
     fitting.add_argument("--save", type=Path)
     fitting.set_defaults(run=fit)
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("--data", type=Path, required=True)
+    measuring.add_argument("--model", default="models/en-de")
+    measuring.add_argument("--test", default="docs_adobe/dev")
+    measuring.add_argument("--train", default="docs_adobe/train")
+    measuring.add_argument("--lines", type=int, default=1000)
+    measuring.add_argument("--near", type=int, default=3)
+    measuring.add_argument("--others", type=int, default=100)
+    measuring.set_defaults(run=measure)
     options = parser.parse_args()
     options.run(options)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kster.formats import Pair
     from kster.model import BaseModel
     from kster.smoothing import FitReport
-    from kster.smoothing.fitting.report import DevResult, Distribution
+    from kster.smoothing.fitting.report import Calibration, DevResult, Distribution
 
 DevSource = Annotated[
     Path | None,
@@ -37,6 +37,7 @@ FIT_PHASES = {
     "fitting": "steps",
     "measuring": "steps",
     "translating": "sentences",
+    "judging": "sentences",
 }
 
 
@@ -223,6 +224,13 @@ def _length(report: FitReport) -> str:
     return f"{report.length_penalty} (translations have {tried} of the references' length)"
 
 
+def _calibration(found: Calibration) -> str:
+    return (
+        f"mean {found.believed:.2f} where {found.right:.2f} of {found.sentences} sentences are right; odds "
+        f"shifted by {found.shift:+.2f}"
+    )
+
+
 def _fit_summary(directory: Path, report: FitReport) -> str:
     learned = f"{report.train_tokens:,} words of {report.train_segments:,} segments"
     if report.general_tokens:
@@ -236,6 +244,8 @@ def _fit_summary(directory: Path, report: FitReport) -> str:
     shown["bandwidth σ"] = _mean_and_middle(report.bandwidth)
     if report.length_penalty is not None:
         shown["length penalty"] = _length(report)
+    if report.calibration is not None:
+        shown["confidence"] = _calibration(report.calibration)
     shown["took"] = f"{report.seconds.get('total', 0.0):.0f} s"
     if not report.model_smoother_stays:
         shown["saved in"] = _saved_in(directory, "kster")

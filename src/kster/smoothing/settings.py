@@ -39,6 +39,7 @@ class SmootherSettings:
     metric: how many rows the W of a learned distance has (`metric.py`); 0: distances are plain.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
     length_penalty: for translations where the caller names none; None: the same as without a memory.
+    confidence_shift: added to the log odds of a sentence's confidence (`translation/calibration.py`).
     """
 
     kernel: Kernel = "laplacian"
@@ -56,6 +57,7 @@ class SmootherSettings:
     metric: Annotated[int, Range(0)] = 0
     similarity: bool = False
     length_penalty: Annotated[float | None, Range(-10, 10)] = None
+    confidence_shift: Annotated[float, Range(-30, 30)] = 0.0
 
     def __post_init__(self) -> None:
         require_valid(self, "smoother settings")
@@ -93,9 +95,9 @@ class SmootherSettings:
         return INITIAL_BANDWIDTH[self.kernel] if self.bandwidth is None else self.bandwidth
 
     def to_json(self) -> dict[str, Any]:
-        """All settings; a metric, similarity and a length penalty only where there are any."""
+        """All settings; a metric, similarity, a length penalty and a shift only where there are any."""
         settings = dataclasses.asdict(self)
-        unset = {"metric": 0, "similarity": False, "length_penalty": None}
+        unset = {"metric": 0, "similarity": False, "length_penalty": None, "confidence_shift": 0.0}
         return {k: v for k, v in settings.items() if k not in unset or v != unset[k]}
 
     @classmethod

@@ -87,10 +87,14 @@ class Regression:
     weights: Sequence[float]  # (f,)
     bias: float
 
-    def __call__(self, numbers: Sequence[float]) -> float:
+    def __call__(self, numbers: Sequence[float], shift: float = 0.0) -> float:
         given = [(x - m) / s for x, m, s in zip(numbers, self.mean, self.scale, strict=True)]
-        odds = sum(map(mul, self.weights, given)) + self.bias
-        return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, odds))))
+        return probability(sum(map(mul, self.weights, given)) + self.bias + shift)
+
+
+def probability(odds: float) -> float:
+    """Of the odds' logarithm."""
+    return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, odds))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +110,14 @@ class ConfidenceModel:
         return cls(data["chrf"], Regression(**data["sentence"]), Regression(**data["word"]))
 
     def judge(
-        self, tokens: Sequence[TokenExplanation], source: str, text: str, match: int
+        self, tokens: Sequence[TokenExplanation], source: str, text: str, match: int, shift: float = 0.0
     ) -> tuple[float, list[TokenExplanation]]:
         """The confidence of a sentence, and its tokens with that of their words.
 
         tokens: end with the end of sentence. match: the percentage of the best fuzzy match, 0 for none.
+        shift: of the sentence's log odds, as a fit of the memory has chosen it (`calibration.py`).
         """
-        sentence = self.sentence(sentence_features(tokens, source, text, match))
+        sentence = self.sentence(sentence_features(tokens, source, text, match), shift)
         judged = list(tokens)
         for first, last, numbers in word_features(tokens, source, sentence, match):
             own = self.word(numbers)

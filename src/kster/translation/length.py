@@ -11,16 +11,12 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
-from kster.memory import Entries, Memory, Neighbours
-from kster.memory.search.retriever import Searcher
-from kster.memory.segment import target_group
+from kster.memory import Entries, Memory
 from kster.model import BaseModel
 from kster.smoothing.smoother import Smoother
 from kster.translation.decoding import DEFAULT_LENGTH_PENALTY, Decoding
 from kster.translation.translator import Translator
+from kster.translation.unseen import MemoryWithout, SmootherWithout
 
 PENALTIES = (DEFAULT_LENGTH_PENALTY, 0.8, 1.0)
 """Larger ones cost text that has nothing to do with the memory: news loses 0.2 BLEU with 1.0, 0.6 with 1.5
@@ -49,8 +45,8 @@ def choose_length(
     if len(dev) < FEWEST:
         return {}
     pairs = random.Random(seed).sample(list(dev), min(SENTENCES, len(dev)))
-    groups = torch.tensor([target_group(target) for _, target in pairs])
-    unseen = _Unseen(smoother, entries.ids[torch.isin(entries.target_groups, groups)].to(model.device))
+    without = MemoryWithout(memory, pairs)
+    unseen = SmootherWithout(smoother, without.entries_of(entries).to(model.device))
     translator = Translator(model)
     wanted = _tokens(model, [target for _, target in pairs])
     ratios: dict[float, float] = {}
@@ -61,7 +57,7 @@ def choose_length(
                 progress(before + done, len(PENALTIES) * len(pairs))
 
         sources, decoding = [source for source, _ in pairs], Decoding(length_penalty=penalty)
-        made = translator.translate_pieces(sources, decoding, memory=memory, smoother=unseen, progress=told)
+        made = translator.translate_pieces(sources, decoding, memory=without, smoother=unseen, progress=told)
         ratios[penalty] = _tokens(model, [output.hypotheses[0][0] for output in made]) / wanted
         if ratios[penalty] >= LONG_ENOUGH:
             break
@@ -72,31 +68,3 @@ def choose_length(
 
 def _tokens(model: BaseModel, texts: Sequence[str]) -> int:
     return sum(map(len, model.tokenise_target(list(texts))))
-
-
-class _Unseen(Smoother):
-    """A smoother from which some entries of the memory are hidden."""
-
-    def __init__(self, smoother: Smoother, hidden: Tensor) -> None:
-        super().__init__(smoother.settings)
-        self.load_state_dict(smoother.state_dict())
-        self.eval().to(hidden.device)
-        self.hidden = hidden
-
-    def neighbours(self, memory: Searcher, queries: Tensor) -> Neighbours:
-        return super().neighbours(_Without(memory, self.hidden), queries)
-
-
-class _Without:
-    """A memory that does not find some entries."""
-
-    def __init__(self, memory: Searcher, hidden: Tensor) -> None:
-        self.memory, self.hidden = memory, hidden
-
-    def search(self, queries: Tensor, k: int) -> Neighbours:
-        found = self.memory.search(queries, k)
-        lost = torch.isin(found.ids, self.hidden)
-        found.ids = found.ids.masked_fill(lost, -1)
-        found.values = found.values.masked_fill(lost, 0)
-        found.distances = found.distances.masked_fill(lost, torch.inf)
-        return found

@@ -226,10 +226,11 @@ def _outputs(
     if decoding.explain or decoding.confidence:
         explained = explain(model, sources, best, memory, smoother, examples=decoding.explain)
         if decoding.confidence:
+            shift = 0.0 if smoother is None else smoother.settings.confidence_shift
             for i, own_tokens in enumerate(explained):
                 match = 0 if memory is None else memory.best_match(texts[i])
                 confidences[i], explained[i] = shipped_confidence().judge(
-                    own_tokens, texts[i], kept[i][0][0], match
+                    own_tokens, texts[i], kept[i][0][0], match, shift
                 )
         tokens = [
             tuple(with_terms(own, written_terms(one.requirements, target), one.lessons))

@@ -31,7 +31,7 @@ from kster.smoothing.fitting.optimisation import (
     neighbours_without_own,
     surely_better,
 )
-from kster.smoothing.fitting.report import DevResult, Distribution, FitReport
+from kster.smoothing.fitting.report import Calibration, DevResult, Distribution, FitReport
 from kster.smoothing.fitting.room import require_room
 from kster.smoothing.fitting.settings import FitSettings
 from kster.smoothing.fitting.split import split_segments
@@ -108,7 +108,14 @@ def fit(
         tell = None if progress is None else partial(progress, "translating")
         lengths = choose_length(model, memory, smoother, text.dev_pairs, entries, settings.seed, tell)
     clock.note("length")
-    report = _report(model, entries, text, smoother, settings, curve, clock, stays, lengths)
+    calibration = None
+    if settings.calibrate:
+        from kster.translation.calibration import calibrate  # the room above
+
+        tell = None if progress is None else partial(progress, "judging")
+        calibration = calibrate(model, memory, smoother, dev or [], entries, settings.seed, tell)
+    clock.note("calibration")
+    report = _report(model, entries, text, smoother, settings, curve, clock, stays, lengths, calibration)
     directory = directory or memory.directory / SMOOTHER_DIRECTORY
     smoother.save(directory)
     report.save(directory)
@@ -221,6 +228,7 @@ def _report(
     clock: _Clock,
     model_smoother_stays: bool,
     lengths: dict[float, float],
+    calibration: Calibration | None,
 ) -> FitReport:
     """What the fit gained, beside kNN-MT at its best on the same tokens."""
     evaluations = [evaluate(smoother, source, model.device) for source in text.judged]
@@ -256,6 +264,7 @@ def _report(
         curve=curve,
         seconds=clock.total(),
         model_smoother_stays=model_smoother_stays,
+        calibration=calibration,
     )
 
 

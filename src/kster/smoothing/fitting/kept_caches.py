@@ -15,8 +15,9 @@ from kster.smoothing.fitting.lookup import Lookup, cache_pairs, cache_segments, 
 
 Pairs = Sequence[tuple[str, str]]
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done ("caching", "fitting", "measuring": learning a metric, or "translating":
-choosing a length penalty), how many tokens, steps or sentences are done, and of how many."""
+"""Called with what is being done ("caching", "fitting", "measuring": learning a metric, "translating":
+choosing a length penalty, or "judging": calibrating confidences), how many tokens, steps or sentences are
+done, and of how many."""
 
 
 class Cacher:

@@ -58,6 +58,16 @@ class DevResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """How a fit has shifted confidences, and by what (`translation/calibration.py`)."""
+
+    sentences: int
+    right: float  # the share of their translations that are
+    believed: float  # the mean of their confidences before
+    shift: float  # of the log odds
+
+
+@dataclass(frozen=True, slots=True)
 class FitReport:
     """The outcome of `fit`, saved beside the smoother as fit.json."""
 
@@ -86,6 +96,7 @@ class FitReport:
     curve: Sequence[CurvePoint]
     seconds: dict[str, float] = field(default_factory=dict)
     model_smoother_stays: bool = False  # no sure gain was found, so what is saved is the model's own
+    calibration: Calibration | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -40,6 +40,7 @@ class FitSettings:
         is learned after all else and kept if it makes the development tokens more likely; 0 for none.
     similarity: whether neighbours from similar source sentences are nearer (`source_similarity.py`).
     length: whether a length penalty is chosen, too, by translating some of the development text.
+    calibrate: whether confidences are shifted, too, to how much of the memory's text is translated well.
     """
 
     kernel: Kernel = "laplacian"
@@ -65,6 +66,7 @@ class FitSettings:
     metric: Annotated[int, Range(0)] = 0
     similarity: bool = True
     length: bool = True
+    calibrate: bool = True
     seed: Annotated[int, Range(0, SEEDS - 1)] = 1
 
     @classmethod
@@ -94,6 +96,7 @@ class FitSettings:
             "general_share": 0.0,
             "similarity": False,
             "length": False,
+            "calibrate": False,
         }
         return cls(**(recipe | changes))
 

@@ -113,6 +113,7 @@ function progress(job) {
       fitting: `Step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
       measuring: `Learning a distance: step ${count(job.done)} of at most ${count(job.total ?? 0)}`,
       translating: `Choosing a length: sentence ${count(job.done)} of at most ${count(job.total ?? 0)}`,
+      judging: `Learning how sure to be: sentence ${count(job.done)} of ${count(job.total ?? 0)}`,
     }[job.phase] ?? "Waiting for its turn";
   return [
     element("p", { class: "tiny", role: "status" }, text),
