@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import deepl as deepl_package
+import modernmt as modernmt_package
 import pytest
+from deep_translator import LibreTranslator
+from libretranslatepy import LibreTranslateAPI
 from running import RunningServer
 from translated import translate_file
 
@@ -54,6 +59,31 @@ def file(server: RunningServer, text: str) -> str:
     return translate_file(server, "a.txt", text.encode()).decode()
 
 
+def deepl_client(server: RunningServer, text: str) -> str:
+    client = deepl_package.DeepLClient("any key", server_url=server.url)
+    done = client.translate_text(text, source_lang="EN", target_lang="DE")
+    assert isinstance(done, deepl_package.TextResult)
+    return done.text
+
+
+def modernmt_client(server: RunningServer, text: str) -> str:
+    client = modernmt_package.ModernMT("any key")
+    client._ModernMT__base_url = f"{server.url}/mmt"  # the client has no other way to name a server
+    return str(client.translate("en", "de", text).translation)
+
+
+def libretranslatepy_client(server: RunningServer, text: str) -> str:
+    return str(LibreTranslateAPI(server.url).translate(text, "en", "de"))
+
+
+def deep_translator_client(server: RunningServer, text: str) -> str:
+    client = LibreTranslator(source="en", target="de", api_key="any", custom_url=f"{server.url}/")
+    return str(client.translate(text))
+
+
+CLIENTS = [deepl_client, modernmt_client, libretranslatepy_client, deep_translator_client]
+
+
 def test_the_command_line_translates_as_python_does(taught_marian: Path, shared_memory: Path) -> None:
     with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
         expected = [done.text for done in translator.translate(TEXTS)]
@@ -62,7 +92,7 @@ def test_the_command_line_translates_as_python_does(taught_marian: Path, shared_
     assert done.stdout.splitlines() == expected
 
 
-@pytest.mark.parametrize("door", [v1, libretranslate, modernmt, deepl, apertium, file])
+@pytest.mark.parametrize("door", [v1, libretranslate, modernmt, deepl, apertium, file, *CLIENTS])
 def test_every_door_translates_as_python_does(
     server: RunningServer, door: Callable[[RunningServer, str], str], taught_marian: Path, shared_memory: Path
 ) -> None:
@@ -102,7 +132,31 @@ def file_html(server: RunningServer, text: str) -> str:
     return translate_file(server, "a.html", text.encode()).decode()
 
 
-@pytest.mark.parametrize("door", [libretranslate_html, modernmt_html, deepl_html, apertium_html, file_html])
+def deepl_client_html(server: RunningServer, text: str) -> str:
+    client = deepl_package.DeepLClient("any key", server_url=server.url)
+    done = client.translate_text(text, source_lang="EN", target_lang="DE", tag_handling="html")
+    assert isinstance(done, deepl_package.TextResult)
+    return done.text
+
+
+def deepl_document(server: RunningServer, text: str) -> str:
+    client, made = deepl_package.DeepLClient("any key", server_url=server.url), io.BytesIO()
+    client.translate_document(text.encode(), made, source_lang="EN", target_lang="DE", filename="a.html")
+    return made.getvalue().decode()
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        libretranslate_html,
+        modernmt_html,
+        deepl_html,
+        apertium_html,
+        file_html,
+        deepl_client_html,
+        deepl_document,
+    ],
+)
 def test_every_door_translates_html_as_python_does(
     server: RunningServer,
     door: Callable[[RunningServer, str], str],
@@ -115,6 +169,18 @@ def test_every_door_translates_html_as_python_does(
             (tmp_path / "in.html").write_text(text, encoding="utf-8")
             translator.translate_file(tmp_path / "in.html", tmp_path / "out.html")
             assert door(server, text) == (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+def test_the_command_line_translates_html_as_python_does(
+    taught_marian: Path, shared_memory: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.html").write_text(HTML[1], encoding="utf-8")
+    with Translator(taught_marian, memory=shared_memory, device="cpu") as translator:
+        translator.translate_file(tmp_path / "in.html", tmp_path / "expected.html")
+    command = [sys.executable, "-m", "kster", "translate", str(tmp_path / "in.html")]
+    command += ["-o", str(tmp_path / "out.html"), "--memory", str(shared_memory), "--device", "cpu"]
+    subprocess.run(command, capture_output=True, check=True)
+    assert (tmp_path / "out.html").read_bytes() == (tmp_path / "expected.html").read_bytes()
 
 
 TERMS = [term("machine", ["Wassermaschine"], part_of_speech="noun")]
