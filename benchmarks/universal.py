@@ -51,7 +51,7 @@ SETTINGS = DefaultFitSettings(
 LEARNED_FROM = 1_600  # pairs of a domain that the smoother is fitted on, and of general text
 MEMORY, LINES, GENERAL = 700, 120, 80  # of a test: segments, lines of its domain, general lines
 TRANSLATED = {"domain": 50, "general": 25}  # of these lines; all of them are scored
-FIT = FitSettings(steps=150, max_tokens=15_000, length=False)  # of the memory of a test
+FIT = FitSettings(steps=150, max_tokens=15_000, length=False, calibrate=False)  # of the memory of a test
 
 
 @dataclass(slots=True)

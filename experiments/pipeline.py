@@ -150,7 +150,7 @@ class Pipeline:
                 report = fit(
                     self.base,
                     memory,
-                    replace(wanted.settings, length=False),  # engines name theirs
+                    replace(wanted.settings, length=False, calibrate=False),  # engines name theirs
                     self.corpora.fitting_pairs(*wanted.dev),
                     caches=self.cache / "lookups" / digest(spec.identity),
                     directory=part,
