@@ -64,6 +64,13 @@ def insist(action, seconds: float = 90):
             time.sleep(0.3)
 
 
+def export_for_a_minute(memory: ClusterMemory) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        list(memory.export())
+        time.sleep(0.2)
+
+
 def require(memory: ClusterMemory, acknowledged: set[str], refused: set[str]) -> None:
     """All that was acknowledged, each once; of what was not, any."""
     sources = [pair.source for pair in insist(lambda: list(memory.export()))]
@@ -132,7 +139,7 @@ def test_a_raylet_that_dies_takes_its_shard_along_until_another_offers_the_disk(
     node = next(n for n in cluster.worker_nodes if _has(n, "b"))
     cluster.remove_node(node, allow_graceful=False)
     with pytest.raises(Unreachable, match="shard b does not answer"):
-        list(memory.export())
+        export_for_a_minute(memory)  # its process ends a moment after its raylet
     partial = memory.allowing_loss()
     assert partial.entry_count > 0
     assert partial.lost == ["shard-b"]
