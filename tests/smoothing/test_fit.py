@@ -96,7 +96,7 @@ def test_the_report_says_how_it_was_made(model: BaseModel, memory: Memory) -> No
     )
     assert 0.0 <= saved["mixing_weight"]["quantiles"]["0.5"] <= 1.0
     assert [point["step"] for point in saved["curve"]] == [0, 20, 40, 60]
-    assert {what for what, _ in seen} == {"caching", "fitting"}
+    assert {what for what, _ in seen} == {"caching", "fitting", "judging"}
 
 
 def test_general_text_teaches_it_when_not_to_believe_the_memory(model: BaseModel, memory: Memory) -> None:

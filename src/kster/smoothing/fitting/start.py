@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kster.model import BaseModel
 
 START_TOKENS = 4096  # training tokens on which the start is tuned
+FREE = ("k", "bandwidth", "mixing_weight", "length_penalty", "confidence_shift")  # may differ from a carried one's
 
 
 def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
@@ -56,7 +57,7 @@ def carried_smoother(model: BaseModel, settings: FitSettings) -> Smoother | None
     have, wanted = smoother.settings, settings.smoother(model.dimension)
     if have.scale_free:
         wanted = dataclasses.replace(wanted, features=have.features, dimension=None)
-    free = {name: getattr(have, name) for name in ("k", "bandwidth", "mixing_weight", "length_penalty")}
+    free = {name: getattr(have, name) for name in FREE}
     if wanted.similarity and not have.similarity:
         smoother, have = with_similarity(smoother), dataclasses.replace(have, similarity=True)
     if have != dataclasses.replace(wanted, **free):
