@@ -26,6 +26,7 @@ from kster.translation.explanation import Lesson, TokenExplanation, explain, wit
 from kster.translation.links import links_of
 from kster.translation.predictor import LookedUp, SearchClock, SmoothedPredictor, base_predictor
 from kster.translation.result import Output
+from kster.translation.side_by_side import shared_out, side_by_side, threads_for
 from kster.translation.taught_words import TaughtWords, with_agreement
 from kster.translation.term_constraints import written_terms
 from kster.translation.term_guide import Guided, TermGuide
@@ -54,11 +55,13 @@ def outputs_of(
     guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
     sources = model.tokenise_source([own.text for own in guided])
     outputs: dict[int, Output] = {}
+    threads = threads_for(model.device)
     for group, beam in _by_beam(guided, decoding.beam):
         order = sorted(group, key=lambda i: -len(sources[i]))
         limits = [longest_translation(model, len(sources[i])) for i in order]
-        for part in batches(model, limits, beam, batch_sentences):
-            own = order[part]
+        parts = [order[part] for part in batches(model, limits, beam, batch_sentences)]
+
+        def translated(own: list[int], beam: int = beam) -> tuple[list[int], list[Output], float]:
             call = _Call(decoder, decoding, penalty, memory, smoother, terms or TermGuide((), model))
             batch = _Batch(
                 call, [pieces[i] for i in own], [guided[i] for i in own], [sources[i] for i in own], beam
@@ -66,9 +69,12 @@ def outputs_of(
             made = batch.outputs()
             if taught is not None and memory is not None:
                 made = batch.with_taught_words(made, taught, memory)
+            return own, made, call.clock.seconds
+
+        for own, made, seconds in side_by_side(translated, shared_out(parts, threads), threads):
             outputs.update(zip(own, made, strict=True))
             if on_search is not None and memory is not None and model.device.type == "cpu":
-                on_search(call.clock.seconds)
+                on_search(seconds)
             progress(len(outputs))
     return [outputs[i] for i in range(len(pieces))]
 
