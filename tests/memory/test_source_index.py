@@ -15,6 +15,7 @@ from speller import Speller
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, SearchableMemory
 from kster.memory.sources import index
+from kster.memory.sources.matching import best_matches
 from kster.memory.sources.scoring import rare_words
 from kster.memory.sources.words import terms_of
 
@@ -208,6 +209,38 @@ def test_match_percentages_are_those_of_word_edits(memory: Memory) -> None:
     assert [(match.segment.target, match.percentage) for match in found] == [("a", 100), ("b", 80), ("c", 42)]
     assert [match.percentage for match in memory.matches("press the red BUTTON.", least=80)] == [100, 80]
     assert memory.matches("Press the red button!")[0].percentage == 80
+
+
+@pytest.mark.parametrize("walked", [1 << 15, 300])
+def test_fewer_are_the_first_of_more_whichever_are_asked_for_first(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, walked: int
+) -> None:
+    monkeypatch.setattr("kster.memory.sources.scoring.WALKED", walked)
+    random = np.random.default_rng(1)
+    texts = [" ".join(f"w{i}" for i in random.integers(0, 30, 6)) for _ in range(400)]
+    memory.import_pairs(Pair(text, f"t {i}") for i, text in enumerate(texts))
+    for text in texts[:20]:
+        fresh = [Memory.open(memory.directory, Speller()) for _ in range(2)]
+        rising = [fresh[0].similar(text, m) for m in (3, 10, 50)]
+        falling = [fresh[1].similar(text, m) for m in (50, 10, 3)]
+        for one, other in zip(rising, reversed(falling), strict=True):
+            assert one.segment_ids.tolist() == other.segment_ids.tolist()
+            assert one.relative.tolist() == other.relative.tolist()
+        for one in fresh:
+            one.close()
+
+
+def test_fewer_matches_are_the_first_of_more(memory: Memory) -> None:
+    random = np.random.default_rng(2)
+    texts = [" ".join(f"w{i}" for i in random.integers(0, 9, random.integers(1, 9))) for _ in range(200)]
+    memory.import_pairs(Pair(text, f"t {i}") for i, text in enumerate(texts))
+    segments = list(memory.segments_of(range(1, 201)))
+    for text in [*texts[:20], "w0 w0 w0 w1", "nothing of it"]:
+        all_of_them = best_matches(text, segments, 200, 0)
+        assert len(all_of_them) == 200
+        assert best_matches(text, segments, 5, 0) == all_of_them[:5]
+        some = [one for one in all_of_them if one.percentage >= 40]
+        assert best_matches(text, segments, 7, 40) == some[:7]
 
 
 def test_a_match_that_is_not_equal_is_never_a_hundred(memory: Memory) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
 
@@ -207,12 +208,13 @@ def _has_nouns(translation: str, german: str) -> bool:
     return all(re.search(rf"\b{word[:-2]}\w{{0,4}}\b", translation) for word in names)
 
 
-def _word_groups(text: str) -> set[str]:
+@lru_cache(maxsize=1 << 10)
+def _word_groups(text: str) -> frozenset[str]:
     """The words of a text that may name something, and every two in a row; singular and plural are one."""
     words = [word.removesuffix("s") for word in terms_of(text)]
     long = [len(word) >= LEAST_LETTERS for word in words]
     twos = {f"{words[i]} {words[i + 1]}" for i in range(len(words) - 1) if long[i] and long[i + 1]}
-    return twos.union(word for word, is_long in zip(words, long, strict=True) if is_long)
+    return frozenset(twos.union(word for word, is_long in zip(words, long, strict=True) if is_long))
 
 
 def _pair(match: Match) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from heapq import heappop, heappush
 from typing import Literal
 
 from kster.memory.segment import Segment
@@ -59,17 +60,25 @@ def best_matches(
 ) -> list[Match]:
     """The n best with at least this percentage, best first, of equally good ones the newest first."""
     whole, tokens = folded(source), tokens_of(source)
+    known = set(tokens)
     found = []
+    best: list[int] = []  # a heap of the n highest percentages so far
     for segment in candidates:
         if folded(segment.source) == whole:
             fits = context is not None and segment.context == context
-            found.append(Match(segment, 101 if fits else 100, memory))
-            continue
-        others = tokens_of(segment.source)
-        if 100 * min(len(tokens), len(others)) < least * max(len(tokens), len(others)):
-            continue  # the length alone says that too much differs
-        if (percentage := similarity(tokens, others)) >= least:
+            percentage = 101 if fits else 100
+        else:
+            others = tokens_of(segment.source)
+            equal = min(len(tokens), sum(map(known.__contains__, others)))  # no more than these
+            if 100 * equal < least * max(len(tokens), len(others)):
+                continue
+            percentage = similarity(tokens, others)
+        if percentage >= least:
             found.append(Match(segment, percentage, memory))
+            heappush(best, percentage)
+            if len(best) > n:
+                heappop(best)
+                least = max(least, best[0])
     return sorted_matches(found, n)
 
 

@@ -28,6 +28,7 @@ WALKED = 1 << 15  # occurrences of a text's rarest terms that are walked through
 
 UP_TO_DATE = np.int64((1 << 63) - 1)  # all bits of a mask of words but its sign
 RARE = 5  # sources at most that have a rare word
+REMEMBERED = 64  # texts whose best sources are remembered: those of two batches, 256 KiB
 
 Floats = npt.NDArray[np.float32]
 
@@ -119,6 +120,7 @@ class Collection:
         """live: (s,) whether each line of the snapshot is a segment that has not been removed."""
         self.parts = tuple(parts)
         self._live = np.append(live, False)  # line -1
+        self._remembered: dict[tuple[str, int], tuple[int, Similar]] = {}  # by text and terms walked through
         self._gone = [np.flatnonzero(~self._live[part.lines]) for part in parts]  # places of sources
 
     def frequencies(self, text: str) -> Frequencies:
@@ -155,9 +157,24 @@ class Collection:
         return Query(tuple(p[order] for p in places), weights[order], having, known.average, own)
 
     def similar(self, text: str, m: int, frequencies: Frequencies | None = None) -> Similar:
-        """The m best, or as many as share a term with the text; frequencies: see `query`."""
+        """The m best, or as many as share a term with the text; frequencies: see `query`.
+
+        One sentence's are asked for several times while it is translated: for its shortlist, for keys that
+        are to be made, and for words that it was taught.
+        """
         query = self.query(text, frequencies)
         walked = query.walked(m)
+        if frequencies is not None:
+            return self._similar(query, walked, m)
+        most, known = self._remembered.get((text, walked), (0, None))
+        if known is None or most < m:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            known = self._similar(query, walked, m)
+            self._remembered[text, walked] = m, known
+        return Similar(known.segment_ids[:m], known.scores[:m], known.relative[:m])
+
+    def _similar(self, query: Query, walked: int, m: int) -> Similar:
         found = [
             self._best(part, places, query, walked, m)
             for part, places in zip(self.parts, query.places, strict=True)

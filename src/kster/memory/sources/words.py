@@ -57,10 +57,11 @@ def _forms(term: str) -> list[str]:
     return [term, *sorted(stems.union(stem + ending for stem in stems for ending in ENDINGS) - {term})]
 
 
-def tokens_of(text: str) -> list[str]:
+@lru_cache(maxsize=1 << 10)
+def tokens_of(text: str) -> tuple[str, ...]:
     """The tokens whose edits count in a fuzzy match: words, single characters of scripts without spaces,
     and every other character that is no white space."""
-    return _tokens().findall(folded(text))
+    return tuple(_tokens().findall(folded(text)))
 
 
 def folded(text: str) -> str:
