@@ -26,14 +26,15 @@ def log_sum_where(log_terms: Tensor, chosen: Tensor) -> Tensor:
     return (total.masked_fill(empty, 1.0).log() + peak.squeeze(-1)).masked_fill(empty, -torch.inf)
 
 
-def log_example_probs(log_weights: Tensor, values: Tensor) -> Tensor:
+def log_example_probs(log_weights: Tensor, values: Tensor, same: Tensor | None = None) -> Tensor:
     """log p_e(vⱼ) for every neighbour j: the weights of all neighbours with the same value, together.
 
-    log_weights: (n, k), −inf where nothing was found; values: (n, k). Returns (n, k); neighbours with the
-    same value get the same number. A slot where nothing was found gets p_e of the value it happens to
-    hold, which is 0 (−inf) unless a real neighbour has that value too.
+    log_weights: (n, k), −inf where nothing was found; values: (n, k); same: (n, k, k) `same_value` of them,
+    where it is known. Returns (n, k); neighbours with the same value get the same number. A slot where
+    nothing was found gets p_e of the value it happens to hold, which is 0 (−inf) unless a real neighbour has
+    that value too.
     """
-    same = same_value(values)  # (n, k, k)
+    same = same_value(values) if same is None else same  # (n, k, k)
     if log_weights.requires_grad:  # of 0 there is no logarithm that has one
         return log_sum_where(log_weights.unsqueeze(-2), same)
     return (same.to(log_weights.dtype) @ log_weights.exp().unsqueeze(-1)).squeeze(-1).log()
@@ -44,12 +45,12 @@ def log_example_prob_of(tokens: Tensor, log_weights: Tensor, values: Tensor) -> 
     return log_sum_where(log_weights, values == tokens.unsqueeze(-1))
 
 
-def first_of_its_value(values: Tensor, found: Tensor | None = None) -> Tensor:
+def first_of_its_value(values: Tensor, found: Tensor | None = None, same: Tensor | None = None) -> Tensor:
     """(n, k) bool: true for the first found neighbour of each distinct value in its row.
 
-    found: (n, k) bool, None for all.
+    found: (n, k) bool, None for all; same: (n, k, k) `same_value` of these values, where it is known.
     """
-    earlier = same_value(values).tril(-1)  # (n, k, k), [j, i]: i before j
+    earlier = (same_value(values) if same is None else same).tril(-1)  # (n, k, k), [j, i]: i before j
     if found is None:
         return ~earlier.any(dim=-1)
     return found & ~(earlier & found.unsqueeze(-2)).any(dim=-1)

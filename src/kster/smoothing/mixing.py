@@ -68,7 +68,8 @@ def mix_candidates(
     mixed_at_values = mix_at_values(base_log_probs_at_values, values, smoothing)  # (n, k)
     mixed = base_log_probs + smoothing.log_base_weight.unsqueeze(-1)  # (n, c)
     is_value = (tokens.unsqueeze(-1) == values.unsqueeze(-2)).any(-1)  # (n, c)
-    again = ~first_of_its_value(values)  # (n, k)
+    first = smoothing.first_of_its_value  # (n, k)
+    again = ~(first_of_its_value(values) if first is None else first)
     log_probs = torch.cat(
         [mixed.masked_fill(is_value, -torch.inf), mixed_at_values.masked_fill(again, -torch.inf)], dim=-1
     )

@@ -31,7 +31,7 @@ from kster.smoothing.evidence import (
     distance_evidence,
 )
 from kster.smoothing.exact_match import exact_match_rule
-from kster.smoothing.example_distribution import first_of_its_value, log_example_probs
+from kster.smoothing.example_distribution import first_of_its_value, log_example_probs, same_value
 from kster.smoothing.geometry import Geometry, gaps
 from kster.smoothing.kernels import log_kernel, normalise
 from kster.smoothing.metric import Metric
@@ -64,6 +64,7 @@ class Smoothing:
     log_mixing_weight: Tensor  # (n,) float32: log λ; −inf where no neighbour was found
     log_base_weight: Tensor  # (n,) float32: log(1 − λ), accurate where λ rounds to 1; exactly 0 where λ is 0
     log_example_probs: Tensor | None = None  # (n, k) log p_e of the neighbours' values, where it is known
+    first_of_its_value: Tensor | None = None  # (n, k) bool of all neighbours, where it is known
 
     @property
     def mixing_weight(self) -> Tensor:
@@ -235,9 +236,11 @@ class Smoother(nn.Module):
         queries, found = queries.float(), gaps(ids >= 0)
         geometry = Geometry.of(queries, distances, found)
         exact = self._exact(geometry, plain)
-        closeness = None  # (n, evidence)
+        closeness = same = distinct = None  # (n, evidence), (n, k, k), (n, k)
         if self.settings.features != "paper":
-            closeness = distance_evidence(geometry, first_of_its_value(values, found))
+            same = same_value(values)
+            distinct = first_of_its_value(values, found, same)
+            closeness = distance_evidence(geometry, distinct)
         bandwidth = self._bandwidth(queries, geometry, pool, closeness)
         log_kernels = log_kernel(self.settings.kernel, geometry.distances, bandwidth)  # (n, k)
         if self.exact_match is not None and exact is not None:
@@ -257,7 +260,7 @@ class Smoother(nn.Module):
             if closeness is not None:
                 if base_log_probs_at_values is None or base_max_log_prob is None:
                     raise ValueError("a smoother with confidence features needs the base log-probabilities")
-                example = log_example_probs(log_weights, values)  # (n, k)
+                example = log_example_probs(log_weights, values, same)  # (n, k)
                 agreement = agreement_evidence(example, weights, base_log_probs_at_values, base_max_log_prob)
                 parts = [closeness, agreement]
                 if self.similarity is not None:
@@ -279,7 +282,8 @@ class Smoother(nn.Module):
             nothing = ~geometry.any_found
             base = shares.base.masked_fill(nothing, 0.0)
             shares = LogShares(shares.examples.masked_fill(nothing, -torch.inf), base)
-        return Smoothing(log_weights, bandwidth, shares.examples, shares.base, example)
+        first = distinct if found is None else None
+        return Smoothing(log_weights, bandwidth, shares.examples, shares.base, example, first)
 
     def _exact(self, geometry: Geometry, plain: Tensor | None) -> Geometry | None:
         """By the plain distances, (n, k), where a context may be exact; None where none is."""

@@ -34,21 +34,23 @@ def rounded_up(length: int) -> int:
     return -(-length // SHARED) * SHARED
 
 
-def scorer_of(keys: Tensor, centre: Tensor, length: int) -> Scorer:
+def scorer_of(keys: Tensor, centre: Tensor, room: Tensor) -> Scorer:
     """Scores by ‖k‖² − 2q·k, which orders keys (e, d) as their distances do, of equal ones the last first.
 
-    It scores L = `length` places; behind the keys there is nothing, infinitely far.
+    It scores L places; behind the keys there is nothing, infinitely far. room: (L, d) float32, to compute in.
+    It may be used again: fresh memory takes several times as long to write to.
     """
-    if not len(keys):
+    length, used = len(room), len(keys)
+    if not used:
         return lambda queries: queries.new_full((len(queries), length), torch.inf)
-    centred = torch.zeros((length, keys.shape[1]), device=keys.device)  # (L, d)
-    torch.sub(keys, centre, out=centred[: len(keys)])
+    torch.sub(keys, centre, out=room[:used])
+    room[used:].zero_()
     norms = torch.full((length,), torch.inf, device=keys.device)  # (L,)
-    own = torch.linalg.vector_norm(centred[: len(keys)], dim=1).square()
-    norms[: len(keys)] = own - torch.arange(len(keys), device=keys.device) * (own.max() * LATER)
+    own = torch.linalg.vector_norm(room[:used], dim=1).square()
+    norms[:used] = own - torch.arange(used, device=keys.device) * (own.max() * LATER)
     if keys.device.type == "cpu" and has_instructions_for("int8"):
-        return Int8(centred, norms, by_row=False)
-    return Dense(centred, norms)
+        return Int8(room, norms, by_row=False)
+    return Dense(room.clone(), norms)
 
 
 def best_places(scores: Tensor, c: int) -> Tensor:

@@ -160,7 +160,8 @@ def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.dev
     """A retriever for some sentences' shortlists; dimension: of keys."""
     distinct = {id(one.ids): one for one in shortlists}
     count = sum(len(one.ids) for one in distinct.values())
-    keys = torch.full((count + 1, dimension), torch.inf, dtype=torch.float16, device=device)
+    keys = torch.empty((count + 1, dimension), dtype=torch.float16, device=device)
+    keys[count] = torch.inf
     firsts: dict[int, int] = {}  # rows
     at = 0
     for name, one in distinct.items():
@@ -168,8 +169,9 @@ def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.dev
         keys[at : (at := at + len(one.ids))] = one.keys.to(device)
     centre = centre_of(keys[:count])
     length = rounded_up(max((len(one.ids) for one in shortlists), default=0))
+    room = torch.empty((length, dimension), device=device)
     scorers = {
-        name: scorer_of(keys[firsts[name] : firsts[name] + len(one.ids)], centre, length)
+        name: scorer_of(keys[firsts[name] : firsts[name] + len(one.ids)], centre, room)
         for name, one in distinct.items()
     }
     nothing = torch.tensor([count, 0, -1, ALL_WORDS], device=device)
