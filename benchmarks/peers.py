@@ -3,10 +3,11 @@
     python benchmarks/peers.py --model models/en-de --source test.en --reference test.de \
         --pairs train.en train.de --sizes 2000 20000
 
-`transformers.generate`, CTranslate2 in float32 and int8 (`pip install ctranslate2`, needed here only), our
-base in several precisions, kNN-MT and KSTER with memories of several sizes: the same sentences and beam,
-the systems taking turns in one run. For each the best of the rounds: sentences a second in batches,
-milliseconds for a sentence alone, and BLEU, so that nobody is fast by being wrong. Only ratios count:
+`transformers.generate`, CTranslate2 in float32 and int8 (`pip install ctranslate2`, needed here only; int8
+also with batches side by side, as KSTER translates them), our base in several precisions, kNN-MT and KSTER
+with memories of several sizes: the same sentences and beam, the systems taking turns in one run. For each
+the best of the rounds: sentences a second in batches, milliseconds for a sentence alone, and BLEU, so that
+nobody is fast by being wrong. Only ratios count:
 the machine may be busy with other things. On a very busy one `--clock cpu` counts what the process has used
 of the processors, all threads together, instead of the time that went by.
 """
@@ -80,14 +81,29 @@ class ByTransformers:
 
 
 class ByCTranslate2:
-    def __init__(self, options: argparse.Namespace, model: BaseModel, directory: Path, compute: str) -> None:
+    """Batches one after the other, on all threads; or side by side, each on one."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        model: BaseModel,
+        directory: Path,
+        compute: str,
+        *,
+        side_by_side: bool = False,
+    ) -> None:
         import ctranslate2
 
         converted = directory / "ctranslate2"
         if not converted.exists():
             ctranslate2.converters.TransformersConverter(str(options.model)).convert(str(converted))
+        threads = torch.get_num_threads()
+        self.threads = threads if side_by_side else 1
         self.translator = ctranslate2.Translator(
-            str(converted), compute_type=compute, intra_threads=torch.get_num_threads(), inter_threads=1
+            str(converted),
+            compute_type=compute,
+            intra_threads=threads // self.threads,
+            inter_threads=self.threads,
         )
         self.options, self.model = options, model
 
@@ -95,9 +111,11 @@ class ByCTranslate2:
         model = self.model
         rows = model.tokenise_source(lines)
         found = [""] * len(lines)
-        for chosen in by_length(rows, self.options.batch):
+        at_once = self.options.batch if self.threads == 1 else len(rows)
+        for chosen in by_length(rows, at_once):
             results = self.translator.translate_batch(
                 [[model.token_text(token) for token in rows[i]] for i in chosen],
+                max_batch_size=self.options.batch,
                 beam_size=self.options.beam,
                 length_penalty=LENGTH_PENALTY,
                 max_decoding_length=2 * len(rows[chosen[0]]) + 20,
@@ -148,6 +166,9 @@ def systems(options: argparse.Namespace, directory: Path) -> Iterator[System]:
     for compute in ("float32", "int8"):
         if "ctranslate2" in options.peers:
             yield System(f"CTranslate2, {compute}", ByCTranslate2(options, model, directory, compute))
+    if "ctranslate2" in options.peers and torch.get_num_threads() > 1:
+        work = ByCTranslate2(options, model, directory, "int8", side_by_side=True)
+        yield System("CTranslate2, int8, batches side by side", work)
     for one in models.values():
         translator = Translator(one, split_sentences=False, keep_codes=False)
         yield System(f"base, {one.precision}", ours(options, translator))
@@ -171,8 +192,10 @@ def measure(
     few = lines[:: max(1, len(lines) // alone)][:alone]
     for system in found:
         system.work(few[:4])
+    threads = torch.get_num_threads()
     for _ in range(rounds):
         for system in found:
+            torch.set_num_threads(threads)  # peers that share OpenMP with torch may have changed it
             began = clock()
             system.output = system.work(lines)
             middle = clock()
