@@ -34,6 +34,7 @@ from kster.formats.encoding import text_lines
 from machine import describe
 
 LENGTH_PENALTY = 0.6
+THREADS = torch.get_num_threads()
 Work = Callable[[list[str]], list[str]]
 
 
@@ -97,12 +98,11 @@ class ByCTranslate2:
         converted = directory / "ctranslate2"
         if not converted.exists():
             ctranslate2.converters.TransformersConverter(str(options.model)).convert(str(converted))
-        threads = torch.get_num_threads()
-        self.threads = threads if side_by_side else 1
+        self.threads = THREADS if side_by_side else 1
         self.translator = ctranslate2.Translator(
             str(converted),
             compute_type=compute,
-            intra_threads=threads // self.threads,
+            intra_threads=THREADS // self.threads,
             inter_threads=self.threads,
         )
         self.options, self.model = options, model
@@ -166,7 +166,7 @@ def systems(options: argparse.Namespace, directory: Path) -> Iterator[System]:
     for compute in ("float32", "int8"):
         if "ctranslate2" in options.peers:
             yield System(f"CTranslate2, {compute}", ByCTranslate2(options, model, directory, compute))
-    if "ctranslate2" in options.peers and torch.get_num_threads() > 1:
+    if "ctranslate2" in options.peers and THREADS > 1:
         work = ByCTranslate2(options, model, directory, "int8", side_by_side=True)
         yield System("CTranslate2, int8, batches side by side", work)
     for one in models.values():
@@ -192,10 +192,9 @@ def measure(
     few = lines[:: max(1, len(lines) // alone)][:alone]
     for system in found:
         system.work(few[:4])
-    threads = torch.get_num_threads()
     for _ in range(rounds):
         for system in found:
-            torch.set_num_threads(threads)  # peers that share OpenMP with torch may have changed it
+            torch.set_num_threads(THREADS)  # peers that share OpenMP with torch may have changed it
             began = clock()
             system.output = system.work(lines)
             middle = clock()
