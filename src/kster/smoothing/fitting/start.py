@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from kster.model import BaseModel
 
 START_TOKENS = 4096  # training tokens on which the start is tuned
-FREE = ("k", "bandwidth", "mixing_weight", "length_penalty", "confidence_shift")  # may differ from a carried one's
+# Settings that may differ from those of a carried smoother.
+FREE = ("k", "bandwidth", "mixing_weight", "length_penalty", "confidence_shift")
 
 
 def start_smoother(model: BaseModel, train: FitCache, settings: FitSettings) -> Smoother:
