@@ -111,6 +111,14 @@ def test_android_writes_quotes_as_android_reads_them() -> None:
     assert '<![CDATA[<p>Read <a href="x">this</a> & that</p>]]>' in done
 
 
+def test_a_quoted_android_string_keeps_the_spaces_at_its_ends() -> None:
+    """Quotes stand around a text whose spaces Android shows: parts of sentences that are put together."""
+    content = b'<resources><string name="also">"  and also "</string></resources>'
+    assert texts("strings.xml", content) == ["  and also "]
+    done = written("strings.xml", content, ["  und auch "])
+    assert done == b'<resources><string name="also">"  und auch "</string></resources>'
+
+
 def test_apple_strings_keep_their_escapes() -> None:
     done = written("a.strings", APPLE.encode("utf-16"), ["Willkommen", '"%@"\\nbeenden?', "Acme"])
     assert '= "\\"%@\\"\\nbeenden?";' in done.decode("utf-16")
