@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.terms.agreement import agrees, genders_of
+from kster.terms.gender import agrees, genders_shown
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from kster.terms.agreement import agrees, genders_of
     ],
 )
 def test_an_article_tells_a_gender(noun: str, text: str, genders: str | None) -> None:
-    assert genders_of([noun], text) == (None if genders is None else frozenset(genders))
+    assert genders_shown([noun], text) == (None if genders is None else frozenset(genders))
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_an_article_tells_a_gender(noun: str, text: str, genders: str | None) ->
 )
 def test_an_article_of_another_gender_is_noticed(text: str, fits: bool) -> None:
     forms = ["Datenstrom", "Datenstroms"]
-    assert agrees(genders_of(forms, "Der Datenstrom gehört uns."), forms, text) is fits
+    assert agrees(genders_shown(forms, "Der Datenstrom gehört uns."), forms, text) is fits

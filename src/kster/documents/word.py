@@ -36,6 +36,7 @@ class WordDocument:
                     require_size(packed.getinfo(name).file_size)
                     self._parts[name] = part = XmlText(packed.read(name), counter)
                     part.read("", ("p",), lambda element, part=part: _look(part, element))  # type: ignore[misc]
+        # zipfile's: RuntimeError for an encrypted part, NotImplementedError for an unknown way of packing.
         except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError, expat.ExpatError):
             raise FormatError("not a Word document") from None
 

@@ -6,6 +6,8 @@ last parts (`german_genders.tsv`) knows most nouns. Of those that it knows it is
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 
@@ -140,3 +142,28 @@ def _weak(noun: str) -> tuple[str, ...]:
 def forms_with_readings(noun: str, genders: frozenset[str]) -> dict[str, Readings]:
     """All forms of a noun, each with what it may be."""
     return {form: readings_of(form, noun, genders) for form in [noun, *noun_forms(noun)]}
+
+
+_SHOWN = {word: frozenset(reading[1] for reading in readings) for word, readings in _DETERMINERS.items()}
+_TELLING = "|".join(_SHOWN)
+_ADJECTIVE = rf"(?!(?:{_TELLING})\b)[a-zäöüß]+(?:{'|'.join(_ADJECTIVE_ENDINGS)})"
+
+
+def genders_shown(nouns: Iterable[str], text: str) -> frozenset[str] | None:
+    """The genders that a noun may have by every determiner before it in a text; None where there is none.
+
+    nouns: its forms.
+    """
+    forms = "|".join(map(re.escape, sorted(nouns, key=len, reverse=True)))
+    pattern = rf"\b((?i:{_TELLING})) (?:{_ADJECTIVE} ){{0,{MOST_ADJECTIVES}}}(?:{forms})\b"
+    # At the beginning of a sentence "Der" is the nominative.
+    shown = [
+        frozenset("m") if one[1] == "Der" else _SHOWN[one[1].lower()] for one in re.finditer(pattern, text)
+    ]
+    return frozenset.intersection(*shown) if shown else None
+
+
+def agrees(genders: frozenset[str] | None, nouns: Iterable[str], text: str) -> bool:
+    """Whether nothing before a noun of these genders says that it has another."""
+    shown = genders_shown(nouns, text)
+    return genders is None or shown is None or bool(shown & genders)

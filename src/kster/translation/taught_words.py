@@ -29,7 +29,7 @@ from kster.model import BaseModel
 from kster.model.focus import NO_WORD, source_words
 from kster.model.forcing import ForcedSentence, force_decode
 from kster.terms import Term, TermFinder
-from kster.terms.agreement import agrees, genders_of
+from kster.terms.gender import agrees, genders_shown
 from kster.terms.inflection import forms_for
 from kster.terms.matching import WORD, is_kept
 from kster.text.languages import match_rank
@@ -197,7 +197,7 @@ def with_agreement(
     nouns = []
     for term, lesson in lessons.items():
         forms = [form[0] for form in forms_for(term, term.targets[0], "de")]
-        nouns.append((genders_of(forms, lesson.target), forms))
+        nouns.append((genders_shown(forms, lesson.target), forms))
     written = model.detokenise([one.tokens for one in own])
     return first_good(own, [all(agrees(*noun, text) for noun in nouns) for text in written])
 
