@@ -11,7 +11,7 @@ import torch.nn.functional as F
 import transformers
 
 from kster.training.batching import Batch, DeviceCorpus
-from kster.training.loss import smoothed_cross_entropy
+from kster.training.loss import _CHUNK_ROWS, smoothed_cross_entropy
 from kster.training.network import Layout, Network, Weights, initialise, sinusoids
 from kster.training.prepared import Side
 
@@ -65,7 +65,7 @@ def test_logits_equal_those_of_transformers(theirs: transformers.MarianMTModel, 
 def test_loss_and_every_gradient_equal_those_of_transformers(
     theirs: transformers.MarianMTModel, batch: Batch, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kster.training.loss._CHUNK_ROWS", rows)
+    monkeypatch.setitem(_CHUNK_ROWS, "cpu", rows)
     layout, weights = our_weights(theirs)
     loss, nll = smoothed_cross_entropy(
         Network(theirs.config, device=torch.device("cpu")).states(weights, batch, training=False),

@@ -128,7 +128,7 @@ class Trainer:
         # Dropout depends on the step alone, not on what was drawn before: a resumed run draws the same.
         torch.manual_seed(_seed(self.settings.seed, state.step, self.workers.rank))
         if len(share):
-            with fast_attention():
+            with fast_attention(self.workers.device):
                 batch = self.train.gather(share)
                 loss, nll = smoothed_cross_entropy(
                     self.network.states(state.weights, batch, training=True),
@@ -222,7 +222,7 @@ def dev_loss(
         lengths, [(len(usable), 1.0)], batch_tokens=batch_tokens, chunk_pairs=len(usable), seed=0, epoch=0
     )
     total = torch.zeros((), dtype=torch.float64, device=dev.device)
-    with torch.no_grad(), fast_attention():
+    with torch.no_grad(), fast_attention(dev.device):
         for chosen in plan:
             batch = dev.gather(usable[chosen])
             _, nll = smoothed_cross_entropy(
@@ -251,9 +251,11 @@ def readable(dev: DeviceCorpus, pairs: int, longest: int) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def fast_attention() -> Iterator[None]:
-    """No cuDNN attention: it compiles a graph for every batch shape, and ours change all the time."""
-    with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+def fast_attention(device: torch.device) -> Iterator[None]:
+    """No cuDNN attention: it compiles a graph for every batch shape, and ours change all the time. On a CPU
+    plain products: for sentences they train a quarter faster than the fused kernel's backward pass."""
+    fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION] if device.type != "cpu" else []
+    with sdpa_kernel([*fused, SDPBackend.MATH]):
         yield
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_CHUNK_ROWS = 16_384  # target tokens whose logits exist at the same time
+# Target tokens whose logits exist at the same time: as many as a GPU likes, or as a CPU's caches nearly hold.
+_CHUNK_ROWS = {"cuda": 16_384, "cpu": 1024}
 
 
 def smoothed_cross_entropy(
@@ -38,13 +39,18 @@ def token_losses(
     """Negative log-likelihood of every target token, (N,) float32; arguments as above."""
     hidden = states.flatten(0, 1).index_select(0, positions)  # (N, d)
     losses = []
-    for start in range(0, len(hidden), _CHUNK_ROWS):
-        logits = hidden[start : start + _CHUNK_ROWS] @ embeddings.T  # (r, V)
+    for rows in _chunks(hidden):
+        logits = hidden[rows] @ embeddings.T  # (r, V)
         if bias is not None:
             logits += bias
-        gold = labels[start : start + _CHUNK_ROWS]
-        losses.append(torch.nn.functional.cross_entropy(logits.float(), gold, reduction="none"))
+        losses.append(torch.nn.functional.cross_entropy(logits.float(), labels[rows], reduction="none"))
     return torch.cat(losses)
+
+
+def _chunks(hidden: Tensor) -> list[slice]:
+    """The rows of (N, d) states in pieces."""
+    size = _CHUNK_ROWS["cpu" if hidden.is_cpu else "cuda"]
+    return [slice(start, start + size) for start in range(0, len(hidden), size)]
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
@@ -71,14 +77,15 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         by_embeddings = torch.zeros_like(embeddings, dtype=torch.float32)
         nll = torch.zeros((), dtype=torch.float32, device=hidden.device)
         smooth = torch.zeros_like(nll)
-        for start in range(0, len(hidden), _CHUNK_ROWS):
-            rows = slice(start, start + _CHUNK_ROWS)
+        mean_embedding = embeddings.mean(dim=0, dtype=torch.float32)  # (d,)
+        mean_bias = 0.0 if bias is None else bias.mean(dtype=torch.float32)
+        for rows in _chunks(hidden):
             gold = labels[rows, None]  # (r, 1)
             logits = hidden[rows] @ embeddings.T  # (r, V)
             if bias is not None:
                 logits += bias
             gold_logit = logits.gather(1, gold).float()
-            mean_logit = logits.mean(dim=1, dtype=torch.float32)  # (r,)
+            mean_logit = hidden[rows].float() @ mean_embedding + mean_bias  # (r,)
             gradient = logits.softmax(dim=1)  # (r, V): p, computed in float32 inside
             gold_nll = -gradient.gather(1, gold).float().clamp_min(1e-30).log_()  # (r, 1)
             nll += gold_nll.sum()

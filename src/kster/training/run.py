@@ -202,7 +202,7 @@ class _Run:
         size = min(len(train), 64)
         try:
             for pairs in (np.arange(size), np.arange(len(train) - size, len(train))):
-                with fast_attention():
+                with fast_attention(self.workers.device):
                     batch = train.gather(pairs)
                     self.network.states(self.state.weights, batch, training=True).sum().backward()
         except Exception as error:  # compilers fail in many ways, none of them worth a failed run

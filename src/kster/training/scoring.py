@@ -64,7 +64,7 @@ def score(settings: TrainSettings, model: Path, *, batch_tokens: int = 40_000) -
         seed=0,
         epoch=0,
     )
-    with torch.no_grad(), fast_attention():
+    with torch.no_grad(), fast_attention(device):
         for pairs in plan:
             batch = corpus.gather(pairs)
             states = network.states(weights, batch, training=False)
