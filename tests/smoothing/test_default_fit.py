@@ -60,6 +60,17 @@ def test_a_growing_memory_keeps_all_targets_of_a_source(tiny_marian: Path, tmp_p
     assert (info.segments, info.superseded) == (len(pairs) - SETTINGS.queries - SETTINGS.dev_queries, 0)
 
 
+def test_processes_that_share_the_domains_find_what_one_finds(tiny_marian: Path, tmp_path: Path) -> None:
+    model = BaseModel.load(tiny_marian)
+    pairs = list(zip(ENGLISH, GERMAN, strict=True))
+    training = Training(model, {"forward": pairs, "backward": [(t, s) for s, t in pairs]}, pairs[::-1])
+    alone, shared = (
+        look_up(training, SETTINGS, tmp_path / str(workers), workers=workers) for workers in (1, 2)
+    )
+    smoother = Smoother(SmootherSettings(k=4, dimension=model.dimension))
+    assert shared.results(smoother) == alone.results(smoother)
+
+
 def test_pairs_that_the_model_cannot_read_are_left_out(tiny_marian: Path, tmp_path: Path) -> None:
     model = BaseModel.load(tiny_marian)
     pairs = list(zip(ENGLISH, GERMAN, strict=True))

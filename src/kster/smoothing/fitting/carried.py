@@ -43,10 +43,12 @@ def fit_carried(
     *,
     device: str = "auto",
     say: Callable[[str], None] = lambda line: None,
+    workers: int = 1,
 ) -> list[DefaultFitResult]:
     """Fit the smoother of the model in `directory` on the recipe's text, and save it in it.
 
-    Returns how it does on memories of every size; `report.json` beside the smoother has the same.
+    workers: processes that look the domains up. Returns how it does on memories of every size;
+    `report.json` beside the smoother has the same.
     """
     if not settings.smoother.domains:
         raise KsterError(
@@ -77,6 +79,7 @@ def fit_carried(
             settings=wanted,
             say=say,
             on_point=lambda point: say(f"step {point.step}: {point.dev_nll:.4f} nats a token"),
+            workers=workers,
         )
     finally:
         shutil.rmtree(scratch)
@@ -119,6 +122,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("config", help="the recipe that trained the model")
     parser.add_argument("--model", type=Path, help="the model (default: the one that the recipe made)")
     parser.add_argument("--steps", type=int, help="of the fit (default: the recipe's smoother.steps)")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="processes that look the domains up (default: 1)"
+    )
     options = parser.parse_args(arguments)
     try:
         settings = load_settings(options.config, {"smoother.steps": options.steps} if options.steps else None)
@@ -128,6 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
             directory,
             device=settings.device,
             say=lambda line: print(line, file=sys.stderr, flush=True),
+            workers=options.workers,
         )
     except KsterError as error:
         print(f"error: {error}", file=sys.stderr)

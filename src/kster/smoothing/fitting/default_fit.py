@@ -11,8 +11,10 @@ their own.
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -90,10 +92,11 @@ def fit_default(
     settings: DefaultFitSettings | None = None,
     say: Say = lambda line: None,
     on_point: OnPoint | None = None,
+    workers: int = 1,
 ) -> list[DefaultFitResult]:
     """Fit a default smoother and save it in `directory` (as a rule `<model>/smoother`).
 
-    scratch: an empty directory for the memories. Returns how it does on each memory.
+    scratch: an empty directory for the memories; workers: see `look_up`. Returns how it does on each memory.
     """
     settings = settings or DefaultFitSettings()
     if settings.fit.metric:
@@ -101,7 +104,7 @@ def fit_default(
             "Fit setting metric must be 0 in a default fit: a distance is learned for one memory."
         )
     model = training.model
-    text = look_up(training, settings, scratch, say)
+    text = look_up(training, settings, scratch, say, workers)
     train, judged = (text.sources(part, settings.general_share) for part in PARTS)
     smoother = start_smoother(model, train[0].cache, settings.fit)
     run = Optimisation(smoother, train, judged, settings.fit, model.vocabulary_size, model.device)
@@ -129,11 +132,16 @@ def fit_universal(
 
 
 def look_up(
-    training: Training, settings: DefaultFitSettings, scratch: Path, say: Say = lambda line: None
+    training: Training,
+    settings: DefaultFitSettings,
+    scratch: Path,
+    say: Say = lambda line: None,
+    workers: int = 1,
 ) -> LookedUpText:
     """Queries of every domain, and general ones, looked up in memories of that domain of every size.
 
-    Pairs that are longer than the model reads are left out.
+    Pairs that are longer than the model reads are left out. workers: processes that share the domains; each
+    loads the model anew from its directory.
     """
     model = training.model
     needed = settings.queries + settings.dev_queries
@@ -142,29 +150,84 @@ def look_up(
     for name, pairs in {**domains, "general text": general}.items():
         if len(pairs) <= needed:
             raise KsterError(f"{name}: {len(pairs)} pairs; a default fit needs more than {needed}")
-    dice = random.Random(settings.fit.seed)
-    shown = _Queries(model, dice.sample(general, needed), settings.queries)
+    jobs = [_Job(name, pairs, general, settings, scratch) for name, pairs in domains.items()]
+    if workers < 2:
+        parts = []
+        for job in jobs:
+            say(f"looking up {job.name}")
+            parts.append(_look_up_domain(model, job))
+        return LookedUpText.of(parts, model.device)
+    spawn = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
+    with ProcessPoolExecutor(
+        workers,
+        spawn,
+        initializer=_load_model,
+        initargs=(
+            model.directory,
+            str(model.device),
+            model.precision,
+            (model.source_lang, model.target_lang),
+        ),
+    ) as pool:
+        files = []
+        for job, file in zip(jobs, pool.map(_look_up_in_process, jobs), strict=True):
+            say(f"looked up {job.name}")
+            files.append(file)
+    return LookedUpText.of([torch.load(file, weights_only=False) for file in files], model.device)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One domain to look up."""
+
+    name: str
+    pairs: Pairs
+    general: Pairs
+    settings: DefaultFitSettings
+    scratch: Path
+
+
+_model: BaseModel | None = None  # that of a worker process
+
+
+def _load_model(
+    directory: Path, device: str, precision: str, languages: tuple[str | None, str | None]
+) -> None:
+    from kster.model import BaseModel
+
+    global _model
+    torch.set_num_threads(1)
+    source, target = languages
+    _model = BaseModel.load(
+        directory, device=device, precision=precision, source_lang=source, target_lang=target
+    )
+
+
+def _look_up_in_process(job: _Job) -> Path:
+    """A file with what was looked up: through a pipe, millions of keys would take longer."""
+    assert _model is not None
+    file = job.scratch / f"{job.name}.looked-up"
+    torch.save(_look_up_domain(_model, job), file)
+    return file
+
+
+def _look_up_domain(model: BaseModel, job: _Job) -> _LookedUpDomain:
+    settings = job.settings
+    dice = random.Random(settings.fit.seed)  # the same general text for every domain
+    needed = settings.queries + settings.dev_queries
+    shown = _Queries(model, dice.sample(job.general, needed), settings.queries)
+    shuffled = dice.sample(job.pairs, len(job.pairs))
+    own = _Queries(model, shuffled[:needed], settings.queries)
     looked_up: list[_LookedUp] = []
-    ids: list[Tensor] = []
-    keys: list[Tensor] = []
-    taken = 0  # entry ids of the domains before
-    for name, pairs in domains.items():
-        say(f"looking up {name}")
-        shuffled = dice.sample(pairs, len(pairs))
-        own = _Queries(model, shuffled[:needed], settings.queries)
-        with Memory.create(scratch / name, model) as memory:
-            for size in _grow(memory, shuffled[needed:], settings.sizes):
-                lookup = Lookup(model, memory, memory.entries())
-                texts: dict[Kind, _Queries] = {"domain": own, "general": shown}
-                for text, queries in texts.items():
-                    found = queries.look_up(lookup, over_fetch(settings.fit), taken)
-                    looked_up.append(_LookedUp(name, size, text, *found))
-            entries = memory.entries()
-            ids.append(entries.ids + taken)
-            keys.append(entries.keys_of(entries.ids))
-            taken = int(ids[-1][-1]) + 1
-    table = KeyTable.joined(torch.cat(ids), torch.cat(keys), model.device)
-    return LookedUpText(looked_up, table, model.device)
+    with Memory.create(job.scratch / job.name, model) as memory:
+        for size in _grow(memory, shuffled[needed:], settings.sizes):
+            lookup = Lookup(model, memory, memory.entries())
+            texts: dict[Kind, _Queries] = {"domain": own, "general": shown}
+            for text, queries in texts.items():
+                found = queries.look_up(lookup, over_fetch(settings.fit))
+                looked_up.append(_LookedUp(job.name, size, text, *found))
+        entries = memory.entries()
+        return _LookedUpDomain(looked_up, entries.ids, entries.keys_of(entries.ids))
 
 
 def _readable(model: BaseModel, pairs: Pairs) -> list[tuple[str, str]]:
@@ -179,6 +242,19 @@ class LookedUpText:
     looked_up: list[_LookedUp]
     table: KeyTable
     device: torch.device
+
+    @classmethod
+    def of(cls, domains: Sequence[_LookedUpDomain], device: torch.device) -> LookedUpText:
+        """The domains' entries get ids that do not overlap."""
+        looked_up: list[_LookedUp] = []
+        ids: list[Tensor] = []
+        taken = 0
+        for domain in domains:
+            looked_up += [found.shifted(taken) for found in domain.looked_up]
+            ids.append(domain.ids + taken)
+            taken = int(ids[-1][-1]) + 1
+        keys = torch.cat([domain.keys for domain in domains])
+        return cls(looked_up, KeyTable.joined(torch.cat(ids), keys, device), device)
 
     def sources(self, part: Part, general_share: float) -> list[Source]:
         """The domains' tokens, and the general ones."""
@@ -210,6 +286,23 @@ class _LookedUp:
     train: FitCache
     judged: FitCache
 
+    def shifted(self, by: int) -> _LookedUp:
+        """With ids of neighbours that are larger by so much."""
+        train, judged = (
+            replace(cache, ids=torch.where(cache.ids >= 0, cache.ids + by, -1).int())
+            for cache in (self.train, self.judged)
+        )
+        return replace(self, train=train, judged=judged)
+
+
+@dataclass(frozen=True, slots=True)
+class _LookedUpDomain:
+    """What was looked up in the memories of a domain, and the entries of the largest of them."""
+
+    looked_up: list[_LookedUp]
+    ids: Tensor  # (N,) ascending
+    keys: Tensor  # (N, d) float16
+
 
 class _Queries:
     """Text to be looked up in many memories, force-decoded once; the first pairs are trained on."""
@@ -219,10 +312,9 @@ class _Queries:
         self.forced: list[ForcedSentence] = list(model.force_decode(pairs))
         self.training = training
 
-    def look_up(self, lookup: Lookup, neighbours: int, taken: int) -> tuple[FitCache, FitCache]:
-        """Tokens to train on and to judge by; their neighbours' ids are shifted by `taken`."""
+    def look_up(self, lookup: Lookup, neighbours: int) -> tuple[FitCache, FitCache]:
+        """Tokens to train on, and to judge by."""
         cache = cache_forced(lookup, self.forced, self.pairs, neighbours)
-        cache = replace(cache, ids=torch.where(cache.ids >= 0, cache.ids + taken, -1).int())
         tokens = sum(len(sentence.tokens) for sentence in self.forced[: self.training])
         rows, here = torch.arange(len(cache)), torch.device("cpu")
         return cache.take(rows[:tokens], here), cache.take(rows[tokens:], here)
