@@ -49,11 +49,10 @@ def test_kster_and_transformers_translate_alike(pair: str, side: str) -> None:
         assert translation.text == tokenizer.decode(ids, skip_special_tokens=True)
 
 
-def test_the_models_know_their_languages_and_share_a_vocabulary() -> None:
+def test_the_models_know_their_languages() -> None:
     there, back = BaseModel.load(ROOT / "models/en-de"), BaseModel.load(ROOT / "models/de-en")
     assert (there.source_lang, there.target_lang) == ("en", "de")
     assert (back.source_lang, back.target_lang) == ("de", "en")
-    assert there.tokenise_target(["Grüße, 東京!"]) == back.tokenise_source(["Grüße, 東京!"])
     assert there.fingerprint != back.fingerprint
 
 
