@@ -28,15 +28,14 @@ def test_a_long_text_comes_part_by_part_with_its_explanations(server: RunningSer
     assert head["pair"] == "en-de"
     assert len(parts) > 10
     assert "".join(part["before"] + part["source"] for part in parts) + last["after"] == TEXT
-    assert all(part["words"] and part["words"][0]["tokens"] for part in parts)
     named = 0
     for part in parts:
         assert [row["number"] for row in part["segments"]] == list(
             range(named, named + len(part["segments"]))
         )
         named += len(part["segments"])
-        examples = [each for word in part["words"] for token in word["tokens"] for each in token["examples"]]
-        assert all(example["number"] < named for example in examples)
+        assert any(word["segments"] for word in part["words"])
+        assert all(each["number"] < named for word in part["words"] for each in word["segments"])
     assert named > 0
     whole = server.http.post("/v1/translate", json={**ASKED, "text": TEXT, "explain": False, "stream": False})
     streamed = "".join(part["before"] + part["text"] for part in parts) + last["after"]
@@ -50,10 +49,17 @@ def test_several_texts_say_which_they_are(server: RunningServer) -> None:
     assert [line["index"] for line in lines if "after" in line] == [0, 1]
 
 
-def test_one_answer_is_not_megabytes_long(server: RunningServer) -> None:
-    refused = server.http.post("/v1/translate", json={**ASKED, "text": TEXT, "stream": False})
-    assert refused.status_code == 400
-    assert "`stream`" in refused.json()["error"]
+def test_a_long_text_explained_word_by_word_takes_little_more_than_its_words(server: RunningServer) -> None:
+    asked = {**ASKED, "text": TEXT, "stream": False}
+    assert len(server.http.post("/v1/translate", json=asked).content) < 60 * len(TEXT)
+
+
+def test_a_long_text_is_not_explained_token_by_token(server: RunningServer) -> None:
+    for stream in (True, False):
+        asked = {**ASKED, "text": TEXT, "explain": "tokens", "stream": stream}
+        refused = server.http.post("/v1/translate", json=asked)
+        assert refused.status_code == 400
+        assert "token by token" in refused.json()["error"]
 
 
 def test_whoever_goes_away_takes_the_rest_of_the_text_along(server: RunningServer) -> None:
