@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
+import pytest
 from running import RunningServer
 
 from tiny import ENGLISH, GERMAN
@@ -73,6 +75,35 @@ def test_whoever_goes_away_takes_the_rest_of_the_text_along(server: RunningServe
     before = translated(server)
     time.sleep(0.5)
     assert translated(server) == before  # nothing more was begun
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/translate_file"])
+def test_nobody_translates_for_a_client_that_has_gone(server: RunningServer, path: str) -> None:
+    many = " ".join(f"{TEXT} {number}." for number in range(20))[:49_000]
+    sent: dict[str, Any] = (
+        {"json": {"text": many, "source": "en", "target": "de"}}
+        if path == "/v1/translate"
+        else {"data": {"source": "en", "target": "de"}, "files": {"file": ("a.txt", many.encode())}}
+    )
+    with pytest.raises(httpx.ReadTimeout):
+        server.http.post(path, **sent, timeout=0.3)
+    before = translated(server)
+    until = time.monotonic() + 60
+    while gone(server, path) == 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert gone(server, path) == 1
+    time.sleep(0.5)
+    assert server.http.get("/v1/stats").json()["waiting_texts"] == 0
+    assert translated(server) == before  # no further part of it was begun
+    short = {"text": ENGLISH[0], "source": "en", "target": "de"}
+    assert server.http.post("/v1/translate", json=short).json()["translations"][0]["text"] == GERMAN[0]
+
+
+def gone(server: RunningServer, path: str) -> float:
+    """Of how many requests the client did not wait for the answer."""
+    counted = f'kster_requests_total{{route="{path}",status="499"}} '
+    lines = server.http.get("/metrics").text.splitlines()
+    return sum(float(line.removeprefix(counted)) for line in lines if line.startswith(counted))
 
 
 def translated(server: RunningServer) -> str:
