@@ -14,6 +14,7 @@ import transformers
 from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
 from kster.terms import Term, term
+from kster.text.du_forms import repeats_order
 from kster.text.negation import loses_negation
 from kster.text.voice import is_mixed, lacks_verb, voices_in
 from kster.translation.taught_words import TaughtWords
@@ -276,6 +277,13 @@ def test_a_memory_without_a_voice_leaves_sentences_their_own(
         for row in facts.read("addressed.tsv"):  # one at a time: a batch of its own for the second search
             made = english_german.translate(row["source"], memory=memory)
             assert not is_mixed(made.text, made.source)
+
+
+def test_an_order_is_not_said_twice_where_examples_say_it_in_two_ways(
+    english_german: Translator, example: Memory
+) -> None:
+    made = english_german.translate(["Close the lid.", "Fill it with water."], memory=example)
+    assert not any(repeats_order(one.text) for one in made)
 
 
 def test_what_was_taught_in_another_voice_comes_back_so(english_german: Translator, tmp_path: Path) -> None:

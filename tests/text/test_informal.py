@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.text.du_forms import form_of_du, order_of
+from kster.text.du_forms import form_of_du, order_of, repeats_order
 from kster.text.informal import informal
 
 
@@ -107,3 +107,19 @@ def test_verbs_take_the_form_for_one_reader(verb: str, form: str, order: str | N
 @pytest.mark.parametrize(("verb", "form"), [("einladen", "einlädst"), ("zurückgeben", "zurückgibst")])
 def test_so_do_those_that_end_a_clause_with_their_prefix(verb: str, form: str) -> None:
     assert form_of_du(verb) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("Füllen Sie ihn mit Wasser füllen.", True),
+        ("Schließe den Deckel schließen.", True),
+        ("Drücke die Taste kurz drücken und warte.", True),
+        ("Füllen Sie ihn mit Wasser.", False),
+        ("Den Deckel schließen.", False),
+        ("Helfen Sie mir, Ihnen zu helfen.", False),
+        ("Schließe die Tür und lass sie schließen.", False),
+    ],
+)
+def test_an_order_that_is_said_twice_is_heard(text: str, repeats: bool) -> None:
+    assert repeats_order(text) is repeats

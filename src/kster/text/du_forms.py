@@ -1,4 +1,4 @@
-"""What one reader who is called "du" does, and is told to do: "öffnen" → "öffnest", "öffne"."""
+"""What one reader who is called "du" does, and what is told to readers: "öffnen" → "öffnest", "öffne"."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ _PREFIXES = re.compile(
     "|zurück|zusammen)*"
 )
 
+_CLAUSE = re.compile(r"(?:(?!\b(?:und|oder)\b)[^.,;:!?…–()\n])+")
+_WORD = re.compile(r"[^\W\d_]+")
 _SHORT = {"seien": "sei", "lassen": "lass", "gehen": "geh", "kommen": "komm", "tun": "tu"}
 _KEPT = ("be", "ent", "er", "ge", "hinter", "über", "unter", "um", "ver", "zer")  # in orders, too
 
@@ -70,6 +72,17 @@ def order_of(infinitive: str) -> str | None:
         if prefix + root == verb and (root in infinitives() or _ALWAYS_WEAK.fullmatch(verb)):
             return re.sub("el$", "l", _stem(verb)) + "e"
     return None
+
+
+def repeats_order(text: str) -> bool:
+    """Whether a German text says an order twice, as two kinds of examples do: "Füllen Sie den Tank füllen"."""
+    for clause in _CLAUSE.findall(text):
+        words = _WORD.findall(clause)
+        if len(words) > 2 and words[-1].islower():
+            head, last = words[0].lower(), words[-1]
+            if head == (last if words[1] == "Sie" else order_of(last)):
+                return True
+    return False
 
 
 def _stem(infinitive: str) -> str:
