@@ -36,7 +36,7 @@ from kster import Memory, Pair, Translator
 from kster.formats import read_pairs
 from kster.smoothing import FitSettings, fit
 from kster.text.negation import loses_negation
-from kster.text.voice import Voice, is_mixed, voices_in
+from kster.text.voice import Voice, is_mixed, lacks_verb, voices_in
 from kster.translation import outputs
 from kster.translation.taught_words import TaughtWords
 from machine import describe
@@ -120,8 +120,8 @@ def negations(translator: Translator, rows: list[Row], scratch: Path, *, show: b
 
 
 def voices(translator: Translator, rows: list[Row], scratch: Path, *, show: bool) -> None:
-    """Print how many sentences mix voices, or one reader and several, and how many speak in another than the
-    memory's."""
+    """Print how many sentences mix voices, or one reader and several, how many speak in another than the
+    memory's, and how many say "du" with a verb that does not go with it."""
     sources = [row["source"] for row in rows]
     wanted: dict[str, Voice | None] = {"base": None, "du": "less", "Sie": "more"}
     for name, voice in wanted.items():
@@ -134,7 +134,11 @@ def voices(translator: Translator, rows: list[Row], scratch: Path, *, show: bool
         heard = [set() if is_mixed(t.text, t.source) else voices_in(t.text, t.source) for t in made]
         mixed = sum(is_mixed(t.text, t.source) for t in made)
         other = sum(len(own) == 1 and own != {voice} for own in heard) if voice else 0
-        print(f"  {name:13} mixed {mixed:3}   in the other voice {other:3}   of {len(rows)}")
+        lacking = sum(lacks_verb(t.text, t.source) for t in made)
+        print(
+            f"  {name:13} mixed {mixed:3}   in the other voice {other:3}   du without its verb {lacking:3}   "
+            f"of {len(rows)}"
+        )
         if show:
             print(*(f"    {t.text}" for t, own in zip(made, heard, strict=True) if own != {voice}), sep="\n")
 
@@ -159,7 +163,7 @@ def main() -> None:
     )
     translator = Translator(options.model)
     if options.as_found:
-        outputs.chosen = lambda model, texts, found, memory, again: found
+        outputs.chosen = lambda model, texts, found, *_: found
         TaughtWords.missing = lambda *_: {}  # type: ignore[method-assign]
     print(f"right                {'   '.join(f'{system:>8}' for system in SYSTEMS)}")
     ending = "" if options.development else "_fresh"

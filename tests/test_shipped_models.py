@@ -14,8 +14,9 @@ import transformers
 from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
 from kster.terms import Term, term
+from kster.text.du_forms import repeats_order
 from kster.text.negation import loses_negation
-from kster.text.voice import is_mixed, voices_in
+from kster.text.voice import is_mixed, lacks_verb, voices_in
 from kster.translation.taught_words import TaughtWords
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -261,9 +262,27 @@ def test_a_sentence_speaks_in_one_voice_that_of_its_memory(
     sources = [row["source"] for row in facts.read("addressed_fresh.tsv")]
     made = english_german.translate(sources, memory=memory)
     heard = [voices_in(t.text, t.source) for t in made]
-    assert sum(is_mixed(t.text, t.source) for t in made) <= 0.08 * len(made)
+    assert sum(is_mixed(t.text, t.source) for t in made) <= 0.03 * len(made)
     if voice is not None:
-        assert sum(own == {voice} for own in heard) >= 0.8 * len(heard)
+        assert sum(own == {voice} for own in heard) >= 0.9 * len(heard)
+        assert sum(lacks_verb(t.text, t.source) for t in made) <= 0.03 * len(made)
+
+
+def test_a_memory_without_a_voice_leaves_sentences_their_own(
+    english_german: Translator, tmp_path: Path
+) -> None:
+    with Memory.create(tmp_path / "memory", english_german.model) as memory:
+        memory.add("Green leaves fall from the old tree.", "Grüne Blätter fallen vom alten Baum.")
+        for row in facts.read("addressed.tsv"):  # one at a time: a batch of its own for the second search
+            made = english_german.translate(row["source"], memory=memory)
+            assert not is_mixed(made.text, made.source)
+
+
+def test_an_order_is_not_said_twice_where_examples_say_it_in_two_ways(
+    english_german: Translator, example: Memory
+) -> None:
+    made = english_german.translate(["Close the lid.", "Fill it with water."], memory=example)
+    assert not any(repeats_order(one.text) for one in made)
 
 
 def test_what_was_taught_in_another_voice_comes_back_so(english_german: Translator, tmp_path: Path) -> None:

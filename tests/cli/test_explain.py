@@ -143,7 +143,25 @@ def test_a_token_is_found_in_its_text() -> None:
     spans = token_spans(tokens, text)
     shown = [None if span is None else text[span[0] : span[1]] for span in spans]
     assert shown == ["gr", "ü", "ü", "n", "  ", "und", " ", "🏚", "🏚", "🏚", "🏚", None]
-    assert token_spans(["▁ein", "▁...", "▁mehr"], "ein … mehr") == [(0, 3), None, None]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "expected"),
+    [
+        (["▁ein", "▁...", "▁mehr"], "ein … mehr", ["ein", None, "mehr"]),
+        (["▁o", "ffi", "ciel", "▁rot", "es"], "oﬃciel rotes", ["o", None, None, "rot", "es"]),
+        (["▁Caf", "é", "▁rot"], "Cafe\u0301 rot", ["Caf", None, "rot"]),
+        (["▁Soft", "ware", "▁rot"], "Soft\u00adware rot", ["Soft", None, "rot"]),
+        (["▁Füll", "▁den", "▁Tank"], "Füll\u00a0den\u202fTank", ["Füll", "den", "Tank"]),
+        (["▁...", "▁rot", "▁und", "▁rot"], "… rot und rot", [None, "rot", "und", "rot"]),
+        (["▁weg", "▁rot"], "gelb", [None, None]),
+    ],
+)
+def test_words_behind_what_a_tokenizer_has_normalised_are_found_again(
+    tokens: list[str], text: str, expected: list[str | None]
+) -> None:
+    spans = token_spans(tokens, text)
+    assert [None if span is None else text[slice(*span)] for span in spans] == expected
 
 
 def test_a_word_that_got_a_capital_is_found_where_it_stands() -> None:

@@ -88,7 +88,7 @@ def test_what_one_replica_was_taught_all_use_and_what_was_removed_none(
             )
             assert taught.status_code == 201
             answers = list(
-                threads.map(lambda _, text=text: translated(served, text, memory, explain=True), range(4))
+                threads.map(lambda _, text=text: translated(served, text, memory, explain="tokens"), range(4))
             )
             for answer in answers:  # by both replicas
                 assert _origins(answer) >= {text}
@@ -99,7 +99,7 @@ def test_what_one_replica_was_taught_all_use_and_what_was_removed_none(
                     204,
                 )
                 answers = threads.map(
-                    lambda _, text=text: translated(served, text, memory, explain=True), range(4)
+                    lambda _, text=text: translated(served, text, memory, explain="tokens"), range(4)
                 )
                 assert all(text not in _origins(answer) for answer in answers)
 

@@ -130,6 +130,21 @@ def test_a_batch_that_shrinks_gets_the_same_answers(tmp_path: Path, speller: Spe
         assert torch.equal(kept.ids, whole.ids[4:])
 
 
+@pytest.mark.parametrize("mode", ["shortlist", "exact"])
+def test_a_sentence_that_is_searched_for_twice_gets_the_same_answers(
+    tmp_path: Path, speller: Speller, mode: str
+) -> None:
+    settings = SearchSettings(mode=mode, shortlist=10)  # type: ignore[arg-type]
+    with Memory.create(tmp_path / "m", speller, search=settings) as memory:
+        fill(memory)
+        retriever, asked = retriever_of(memory), queries(12)
+        doubled = retriever.keep(torch.tensor([0, 0, 1, 1, 2, 2]))
+        found = doubled.search(asked.view(3, 4, 16).repeat_interleave(2, dim=0).view(24, 16), 5)
+        once = retriever.search(asked, 5)
+        expected = once.ids.view(3, 4, 5).repeat_interleave(2, dim=0).view(24, 5)
+        assert torch.equal(found.ids, expected)
+
+
 def test_several_sentences_without_a_shortlist_find_nothing(tmp_path: Path, speller: Speller) -> None:
     with Memory.create(tmp_path / "m", speller, search=by_shortlist(6)) as memory:
         fill(memory)

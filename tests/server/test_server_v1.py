@@ -48,7 +48,7 @@ def test_a_comparison_marks_what_the_memory_changed_and_names_the_example(
     segment = server.http.post(
         f"/v1/memories/{memory}/segments", json={"source": NEW[0], "target": NEW[1]}
     ).json()
-    answer = translate(server, NEW[0], memories=[memory], compare=True, explain=True)
+    answer = translate(server, NEW[0], memories=[memory], compare=True, explain="tokens")
     (result,) = answer["translations"]
     assert answer["method"] == "kster"
     assert answer["memories"] == [{"id": memory, "name": "fresh", "pair": "en-de"}]
@@ -78,6 +78,7 @@ def test_an_answer_names_each_segment_once_however_many_words_it_spoke_for(
     assert len([word for word in words if word["segments"]]) > 1
     assert [row["number"] for row in answer["segments"]] == list(range(len(answer["segments"])))
     assert len({row["segment"] for row in answer["segments"]}) == len(answer["segments"])
+    assert all(len(word["segments"]) <= 3 and "tokens" not in word for word in words)
     assert "segments" not in translate(server, NEW[0], memories=[memory], compare=True)
 
 
@@ -199,7 +200,7 @@ def test_an_import_is_used_at_once_and_its_keys_are_made_in_the_background(
     ).json()
     assert (job["state"], job["result"]["added"]) == ("done", 600)
     text = f"{ENGLISH[7]} number 7"
-    asked = {"text": text, "source": "en", "target": "de", "memories": [memory], "explain": True}
+    asked = {"text": text, "source": "en", "target": "de", "memories": [memory], "explain": "tokens"}
     answer = server.http.post("/v1/translate", json=asked).json()
     assert text in {segment["source"] for segment in answer["segments"]}
     (pair,) = server.http.get(f"/v1/memories/{memory}").json()["pairs"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.text.voice import is_mixed, leaves, voice_of, voices_in
+from kster.text.voice import is_mixed, lacks_verb, leaves, voice_of, voices_in
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,35 @@ def test_two_voices_in_one_sentence_are_heard(text: str, source: str, voices: se
         ("Sag: Nehmt eure Plätze ein.", False),
         ("Nimm deinen Platz und schließe die Tür.", False),
         ("Nehmen Sie Ihren Platz ein.", False),
+        ("Danke für Ihre Karte.", False),
     ],
 )
 def test_one_reader_and_several_are_mixed_within_a_clause(text: str, mixed: bool) -> None:
     assert is_mixed(text, "Take your seat.") is mixed
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("Schließen deine Augen.", True),
+        ("Wähle deine Sprache und drücken den Knopf.", True),
+        ("Nimm deinen Platz und gibt deinen Namen ein.", True),
+        ("Öffne sich mit deinem Konto.", True),
+        ("Du darfst gehen, bevor du dein Konto öffnen.", True),
+        ("Du kannst gehen, wenn du deine Karte verliertst.", True),
+        ("Schließen Sie die Augen.", False),
+        ("Schließen, um zu gehen.", False),
+        ("Wähle die Dateien, die du öffnen, drucken und löschen kannst.", False),
+        ("Er weiß mehr als du.", False),
+    ],
+)
+def test_du_needs_verbs_that_go_with_it(text: str, lacks: bool) -> None:
+    assert lacks_verb(text, "Close your eyes.") is lacks
+
+
+def test_an_infinitive_leaves_the_voice_of_du_at_once() -> None:
+    assert leaves("less", "Schließen", "Close your eyes.")
+    assert not leaves("less", "Schließe", "Close your eyes.")
 
 
 @pytest.mark.parametrize(

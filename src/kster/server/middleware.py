@@ -24,6 +24,9 @@ log = logging.getLogger("kster.server.auth.access")
 UPLOADS = re.compile(
     r"^/(?:translate_file|v2/document|v1/(?:memories|terms)/\d+/import|mmt/memories/[^/]+/(?:content|glossary))$"
 )
+TRANSLATING = re.compile(
+    r"^/(?:v1/|v2/|mmt/)?translate$|^/translate_file$"
+)  # of no use to a client that has gone
 TRANSLATED = ("/translate_file", "/v2/document")  # uploads that change nothing here
 METHODS = (b"GET", b"POST", b"PUT", b"DELETE")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -33,6 +36,7 @@ UNLIMITED = re.compile(r"^/(?:health|live|ready|metrics|docs|page/.*)?$")  # the
 KEYS_IN_HEADERS = re.compile(r"^/(?:v1|v2|mmt)/")  # LibreTranslate's clients have theirs in the body
 CHOSEN = re.compile(r"^/memories/(none|[\d,]+)(/.*)$")  # before any path: which memories to use
 WITH_BODY = ("POST", "PUT", "PATCH")
+GONE = 499  # in the log, of a request whose client did not wait for the answer
 BODY_SECONDS = 30.0  # between two parts of a body
 
 
@@ -81,10 +85,12 @@ class RequestMiddleware:
         request = Request(scope)
         id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = id
-        began, status = time.monotonic(), 0
+        began, status, answered, gone = time.monotonic(), 0, False, False
+        complete = asyncio.Event()  # its body has arrived
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, answered
+            answered = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [
@@ -94,17 +100,30 @@ class RequestMiddleware:
                 ]
             await send(message)
 
+        async def stop_when_gone(work: asyncio.Task[None]) -> None:
+            nonlocal gone
+            await complete.wait()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            if not answered:
+                gone = work.cancel()
+
+        watching: asyncio.Task[None] | None = None
+        if TRANSLATING.match(request.url.path) and (work := asyncio.current_task()) is not None:
+            watching = asyncio.create_task(stop_when_gone(work))
         in_progress = request.app.state.engine.metrics.in_progress
         in_progress.inc()
         try:
             self._require_own_pages(request)
             await self._require_key(request)
-            await self.app(_as_meant(scope), self._limited(request, receive), answer)
+            await self.app(_as_meant(scope), self._limited(request, receive, complete), answer)
         except ApiError as refusal:  # from the two checks above; the application answers those of routes
             told = error_response(request, refusal.status, str(refusal), refusal.kind, refusal.headers)
             await told(scope, receive, answer)
-        except asyncio.CancelledError:  # the server stops, and this request has run out of time
-            if status == 0:
+        except asyncio.CancelledError:  # the client has gone, or the server stops and has waited long enough
+            if gone:
+                status = GONE
+            elif status == 0:
                 message = "the server is being stopped; nothing was kept; try again when it is back"
                 await error_response(request, 503, message, "StoppedException")(scope, receive, answer)
         except Exception as error:
@@ -112,6 +131,8 @@ class RequestMiddleware:
             if status == 0:
                 await response(scope, receive, answer)
         finally:
+            if watching is not None:
+                watching.cancel()
             in_progress.dec()
             self._note(request, status, time.monotonic() - began)
 
@@ -164,20 +185,21 @@ class RequestMiddleware:
             return f"{limit}; send the key of a large file as `Authorization: Bearer KEY`; nothing was done"
         return f"{limit}; nothing was done"
 
-    def _limited(self, request: Request, receive: Receive) -> Receive:
+    def _limited(self, request: Request, receive: Receive, complete: asyncio.Event) -> Receive:
         """Counts what arrives: a length may be missing or wrong."""
-        limit, seen, complete = self._limit(request), 0, False
+        limit, seen = self._limit(request), 0
 
         async def counted() -> Message:
-            nonlocal seen, complete
+            nonlocal seen
             try:
-                async with asyncio.timeout(None if complete else BODY_SECONDS):
+                async with asyncio.timeout(None if complete.is_set() else BODY_SECONDS):
                     message = await receive()
             except TimeoutError:
                 raise HTTPException(408, f"nothing more came for {BODY_SECONDS:.0f} s") from None
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
-                complete = not message.get("more_body", False)
+                if not message.get("more_body", False):
+                    complete.set()
                 if seen > limit:
                     raise HTTPException(413, self._too_large(request))
             return message

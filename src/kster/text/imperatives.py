@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-Addressed = Literal["du", "ihr"]
+Addressed = Literal["du", "ihr", "nobody"]
 
 # After a form that is a noun, too, or could be said of oneself, these say that it is told to somebody.
 _OBJECT = re.compile(
@@ -36,7 +36,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 class Order(NamedTuple):
-    """A form that tells somebody to do something."""
+    """A form that tells somebody to do something. "Schließen deine Augen", "Gibt den Namen ein" and "Öffne
+    sich" are told to nobody."""
 
     word: str
     to: Addressed
@@ -56,9 +57,27 @@ def _to_one() -> dict[str, bool]:
 
 
 @cache
+def infinitives() -> frozenset[str]:
+    """Of the verbs that are known."""
+    return frozenset(infinitive for infinitive, *_ in _verbs())
+
+
+@cache
+def irregular_orders() -> dict[str, str]:
+    """Infinitives → what one person is told where that is another stem: "geben" → "gib"."""
+    return {infinitive: own[0] for infinitive, *own in _verbs() if own}
+
+
+@cache
+def _to_nobody() -> frozenset[str]:
+    """What is mistaken for an order: "geben", "gibt"."""
+    return infinitives() | {form + "t" for form in irregular_orders().values()}
+
+
+@cache
 def _to_several() -> frozenset[str]:
     stems = (re.sub("e?n$", "", infinitive) for infinitive, *_ in _verbs() if infinitive != "sein")
-    forms = (stem + ("et" if re.search("[dt]$|[^aeiouäöülrhmn][mn]$", stem) else "t") for stem in stems)
+    forms = (stem + ("et" if re.search("[dt]$|chn$|[^aeiouäöülrhmn][mn]$", stem) else "t") for stem in stems)
     return frozenset([*forms, "seid"])
 
 
@@ -91,7 +110,10 @@ def orders_in(text: str, *, to_reader: bool = False) -> Iterator[Order]:
                     continue
                 told = _told(word[0], words[i + 1][0] if i + 1 < len(words) else "")
                 # A statement has this form, too: "Dann steht ihnen …", "Zeigt den Namen an".
-                if told == "ihr" and (asks or not ((joined and here) or (to_reader and number == i == 0))):
+                first = to_reader and number == i == 0
+                if told == "ihr" and (asks or not ((joined and here) or first)):
+                    continue
+                if told == "nobody" and (asks or not (joined or first)):
                     continue
                 if told == "du" and re.search(r"\bich\b", clause[0]):
                     continue
@@ -112,7 +134,9 @@ def _told(word: str, following: str) -> Addressed | None:
     form = word.lower()
     if word[1:] != form[1:]:  # "POST"
         return None
+    if form in _to_nobody() and not _SUBJECT.fullmatch(following):
+        return "nobody"
     is_ambiguous = _to_one().get(form)
     if is_ambiguous is not None and following != "ich" and (not is_ambiguous or _OBJECT.fullmatch(following)):
-        return "du"
+        return "nobody" if following == "sich" else "du"
     return "ihr" if form in _to_several() and not _SUBJECT.fullmatch(following) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from kster.text.imperatives import orders_in
@@ -12,11 +12,11 @@ from kster.text.imperatives import orders_in
 Voice = Literal["more", "less"]
 """As DeepL calls formality."""
 
-Address = Literal["Sie", "du", "ihr"]
-"""One reader or several, formally; one; several."""
+Address = Literal["Sie", "du", "ihr", "nobody"]
+"""One reader or several, formally; one; several; in a form that goes with none of these."""
 
 LANGUAGES = ("de",)
-VOICE_OF: dict[Address, Voice] = {"Sie": "more", "du": "less", "ihr": "less"}
+VOICE_OF: dict[Address, Voice | None] = {"Sie": "more", "du": "less", "ihr": "less", "nobody": None}
 WORDS: dict[Address, tuple[str, ...]] = {
     "Sie": ("Sie", "Ihnen", "Ihr", "Ihre", "Ihrem", "Ihren", "Ihrer", "Ihres"),
     "du": ("du", "dich", "dir", "dein", "deine", "deinem", "deinen", "deiner", "deines"),
@@ -35,6 +35,10 @@ _ASKS = re.compile(
     r"|might|must|have|has|had|what|where|why|how|who|whose|which|\w+[^s]s)\b(?! not\b)",
     re.IGNORECASE,
 )
+_DU = re.compile(r"(?<!als )(?<!wie )(?<!und )(?<!oder )\b[Dd]u\b(?! (?:und|oder)\b)")
+_VERB_OF_DU = re.compile(r"[a-zäöü][sßxz]t\b")
+_NO_VERB_OF_DU = re.compile(r"(?<!häl)(?<!trit)(?<!rä)(?<!brä)tst\b")  # "verliertst"
+_SENTENCE = re.compile(r"[^.!?…\n]+")
 _CLAUSE = re.compile(r"[^.,;:!?…–—()\"„“”»«\n]+")
 
 
@@ -68,7 +72,7 @@ def voices_in(text: str, source: str = "") -> set[Voice]:
     source: what it translates. Where that is English and speaks of "you" and nobody else, the first "Sie"
     is the reader, too, and a verb at the head tells the reader something if the source's does.
     """
-    return {VOICE_OF[one.address] for one in _heard(text, source)}
+    return _voices(_heard(text, source))
 
 
 def is_mixed(text: str, source: str = "") -> bool:
@@ -79,17 +83,49 @@ def is_mixed(text: str, source: str = "") -> bool:
     return _mixes(text, list(_heard(text, source)))
 
 
+def lacks_verb(text: str, source: str = "") -> bool:
+    """Whether a German text says "du" without a verb for it: "Schließen deine Augen", "wenn du kommen",
+    "wenn du verliertst".
+
+    source: see `voices_in`.
+    """
+    heard = list(_heard(text, source))
+    if any(one.address == "nobody" for one in heard) and _voices(heard) == {"less"}:
+        return True
+    for sentence in _SENTENCE.findall(text):
+        clauses = _CLAUSE.findall(sentence)
+        for clause in clauses:
+            goes_on = clause is not clauses[-1] and clause.endswith(
+                "n"
+            )  # "… du öffnen, drucken und löschen kannst"
+            if _DU.search(clause) and not _VERB_OF_DU.search(clause) and not goes_on:
+                return True
+    return _NO_VERB_OF_DU.search(text) is not None
+
+
 def leaves(voice: Voice, text: str, source: str) -> bool:
     """Whether the beginning of a German text speaks in another voice than this, or in a mixed one already.
 
     Its last word may go on, "Zieh" as "Ziehen"; source: see `voices_in`.
     """
-    heard = [one for one in _heard(text, source) if not (one.is_order and one.end == len(text))]
-    return any(VOICE_OF[one.address] != voice for one in heard) or _mixes(text, heard)
+    heard = list(_heard(text, source))
+    if voice == "less" and any(one.address == "nobody" for one in heard):
+        return True  # "Ziehen" could only go on as "Ziehen Sie"
+    heard = [one for one in heard if not (one.is_order and one.end == len(text))]
+    return bool(_voices(heard) - {voice}) or _mixes(text, heard)
+
+
+def _voices(heard: Iterable[Heard]) -> set[Voice]:
+    return {voice for one in heard if (voice := VOICE_OF[one.address]) is not None}
+
+
+def speaks_of_others(source: str) -> bool:
+    """Whether an English text speaks of somebody or something that German could call "sie"."""
+    return _THEY.search(source) is not None
 
 
 def _heard(text: str, source: str) -> Iterator[Heard]:
-    is_you = re.search(r"\byour?\b", source, re.IGNORECASE) is not None and not _THEY.search(source)
+    is_you = re.search(r"\byour?\b", source, re.IGNORECASE) is not None and not speaks_of_others(source)
     for order in orders_in(text, to_reader=is_you and not _ASKS.match(source)):
         yield Heard(order.to, order.at, order.at + len(order.word), is_order=True)
     for found in _TO_ONE.finditer(text):
@@ -103,9 +139,9 @@ def _heard(text: str, source: str) -> Iterator[Heard]:
 
 
 def _mixes(text: str, heard: list[Heard]) -> bool:
-    if len({VOICE_OF[one.address] for one in heard}) > 1:
+    if len(_voices(heard)) > 1:
         return True
-    if {one.address for one in heard} != {"du", "ihr"}:
+    if {one.address for one in heard} - {"nobody"} != {"du", "ihr"}:
         return False
     spans = [clause.span() for clause in _CLAUSE.finditer(text)]
     return any(len({one.address for one in heard if begin <= one.at < end}) > 1 for begin, end in spans)

@@ -1,12 +1,15 @@
 """Which of a search's hypotheses is taken: the best, or one nearly as good without an error of the best.
 
-Two things are checked in the finished text, since no single token shows them:
+Three things are checked in the finished text, since no single token shows them:
 
 - A source with a negation must not become a translation without one, nor the other way round. No name or
   number is left out that another hypothesis has, beside all the words of the best.
+- An order is not said twice, where one example has "Füllen Sie …" and another one "… füllen".
 - One sentence speaks to its reader in one voice ("Sie" or "du"), that of the memory's similar segments if
-  they have a clear one. If no hypothesis does, the sentence is searched for once more without the words of
-  the other voice. A taught sentence keeps its own: any other is far less probable.
+  they have a clear one. If the best does not, the sentence is searched for once more without the words of
+  the other voice. A taught sentence keeps its own: any other is far less probable. Where the memory says
+  "du", a translation that says "Sie" is said anew by rule (`text/informal.py`), since models that have read
+  little "du" write such sentences badly.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ from torch import Tensor
 from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
+from kster.text.du_forms import repeats_order
+from kster.text.informal import informal
 from kster.text.names import lost_names, says_more
 from kster.text.negation import adds_negation, is_negated, loses_negation
-from kster.text.voice import Voice, includes_writer, is_mixed, leaves, speaks, voice_of, voices_in
+from kster.text.voice import Voice, includes_writer, is_mixed, lacks_verb, leaves, speaks, voice_of, voices_in
 from kster.translation.beam import Beams, Chosen, Hypothesis, Steering
+from kster.translation.term_constraints import Requirement, written_terms
 from kster.translation.words import SPACE
 
 NEARLY = 0.8  # nats of the score, which is divided by length: how much worse the one taken may be
@@ -32,6 +38,8 @@ HEARD = 2  # of them that must have a voice …
 CLEAR = 0.8  # … and the share of these that must have the same
 MORE_CANDIDATES = 16  # in place of those that must not be taken
 UNWANTED = -1.0e4  # log p of those
+
+BOTH: tuple[Voice, ...] = ("more", "less")
 
 SearchAgain = Callable[[list[int], list[Voice]], list[list[Hypothesis]]]
 """Given sentences and a voice for each, their hypotheses without the words of the other voice."""
@@ -42,33 +50,61 @@ def chosen(
     texts: Sequence[str],
     found: Sequence[list[Hypothesis]],
     memory: SearchableMemory | None,
+    requirements: Sequence[Sequence[Requirement]],
     again: SearchAgain,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each text, the one to take first."""
+    """The hypotheses of each text, the one to take first. requirements: the terms that each must have."""
     ordered = [_true_to_source(model, text, own) for text, own in zip(texts, found, strict=True)]
     if not speaks(model.target_lang or ""):
         return ordered
-    wishes = {
-        i: wish
-        for i, (text, own) in enumerate(zip(texts, ordered, strict=True))
-        if own and (wish := _wish(model, text, own[0], memory))
-    }
+    wishes: dict[int, tuple[Voice, ...]] = {}
+    for i, (text, own) in enumerate(zip(texts, ordered, strict=True)):
+        if not own or not (wish := _wish(model, text, own[0], memory)):
+            continue
+        if wish == ("less",):
+            said = own + _informally(model, text, own, requirements[i])
+            ordered[i] = _in_one_voice(model, text, said, wish)[: len(own)]
+        if ordered[i][0] is own[0]:
+            wishes[i] = wish
     if not wishes:
         return ordered
-    rows = [(i, voice) for i, voices in wishes.items() for voice in voices]
+    # Where "du" is wanted, "Sie" is searched for, too, and said anew.
+    rows = [(i, voice) for i, wish in wishes.items() for voice in (BOTH if wish == ("less",) else wish)]
     more = again([i for i, _ in rows], [voice for _, voice in rows])
-    for i, voices in wishes.items():
-        own = ordered[i] + [one for (j, _), new in zip(rows, more, strict=True) if j == i for one in new]
-        ordered[i] = _in_one_voice(model, texts[i], own, voices)[: len(ordered[i])]
+    for i, wish in wishes.items():
+        new = [one for (j, _), found in zip(rows, more, strict=True) if j == i for one in found]
+        if wish == ("less",):
+            new += _informally(model, texts[i], new, requirements[i])
+        ordered[i] = _in_one_voice(model, texts[i], ordered[i] + new, wish)[: len(ordered[i])]
     return ordered
 
 
+def _informally(
+    model: BaseModel, text: str, own: Sequence[Hypothesis], requirements: Sequence[Requirement]
+) -> list[Hypothesis]:
+    """Those of the hypotheses that say "Sie", with "du" instead and the same score."""
+    said = []
+    for one, written in zip(own, model.detokenise([one.tokens for one in own]), strict=True):
+        if voices_in(written, text) != {"more"} or (new := informal(written, text)) is None:
+            continue
+        tokens = model.tokenise_target([new])[0][:-1]
+        terms, kept = (set(written_terms(requirements, each)) for each in (one.tokens, tokens))
+        if terms == kept and model.detokenise([tokens]) == [new]:
+            said.append(Hypothesis(tuple(tokens), one.score))
+    return said
+
+
 def _true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
-    """With the best first that denies what its source denies, and leaves no name out."""
+    """With the best first that says no order twice, denies what its source denies, and leaves no name out."""
     if len(own) < 2:
         return own
     languages = model.source_lang or "", model.target_lang or ""
     (best,) = model.detokenise([own[0].tokens])
+    if speaks(languages[1]) and repeats_order(best):
+        own = first_good(
+            own, [not repeats_order(one) for one in model.detokenise([one.tokens for one in own])]
+        )
+        (best,) = model.detokenise([own[0].tokens])
     names = lost_names(text, best)
     denies = is_negated(best, languages[1])
     if not names and denies is (is_negated(text, languages[0]) or False):
@@ -101,8 +137,9 @@ def _wish(
     wanted = None if memory is None else clear_voice(memory, text, model.target_lang or "")
     mixed = is_mixed(written, text)
     if wanted is not None:
-        return (wanted,) if mixed or voices != {wanted} else ()
-    return ("more", "less") if mixed else ()
+        speaks_well = voices == {wanted} and not mixed and not lacks_verb(written, text)
+        return () if speaks_well else (wanted,)
+    return BOTH if mixed else ()
 
 
 def clear_voice(memory: SearchableMemory, text: str, language: str) -> Voice | None:
@@ -126,11 +163,13 @@ def _in_one_voice(
         bool(heard := voices_in(one, text))
         and heard <= set(voices)
         and not is_mixed(one, text)
+        and not lacks_verb(one, text)
         and includes_writer(one) <= includes_writer(first)  # "Vergessen wir" is no way out
         and not loses_negation(text, one, *languages)
         for one in written
     ]
-    return first_good([best, *others], [False, *good]) if any(good) else [best, *others]
+    once = [is_good and not repeats_order(one) for is_good, one in zip(good, written, strict=True)]
+    return first_good([best, *others], [False, *(once if any(once) else good)])
 
 
 class InOneVoice:

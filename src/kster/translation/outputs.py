@@ -111,7 +111,8 @@ class _Batch:
     def outputs(self) -> list[Output]:
         call, model = self.call, self.call.decoder.model
         found = self._search(range(len(self.texts)), self.predict)
-        found = chosen(model, self.texts, found, call.memory, self._in_one_voice)
+        requirements = [one.requirements for one in self.guided]
+        found = chosen(model, self.texts, found, call.memory, requirements, self._in_one_voice)
         found = [with_agreement(model, one.lessons, own) for one, own in zip(self.guided, found, strict=True)]
         return _outputs(
             *(model, self.texts, self.guided, self.sources, found),

@@ -10,6 +10,10 @@ from itertools import pairwise
 
 SPACE = "▁"  # SentencePiece's mark for a word's beginning
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+REACH = 64  # bytes behind something a tokenizer has normalised in which the next word is looked for
+_SPACE = re.compile(
+    rb"\s|\xc2\xa0|\xe2\x80[\x80-\x8a\xaf]|\xe3\x80\x80"
+)  # hard and narrow ones, too, in UTF-8
 _ALONE = set('.,;:!?…()[]{}"«»„“”¿¡。，、！？：；（）「」')  # marks that are not part of the word beside them
 
 
@@ -85,23 +89,40 @@ def _text(tokens: Sequence[str]) -> str:
 def token_spans(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
     """Where each token stands in the text it was made from: (begin, end) in characters.
 
-    None from the first token on that is not found there: tokenizers normalise some characters away.
+    Tokenizers normalise some characters (ligatures, accents, soft hyphens). A token that is not found there
+    has None, and so have those behind it up to one that begins a word that is found.
     """
     raw = text.encode()
-    at, spans = 0, []
+    at, is_lost = 0, False
+    spans: list[tuple[int, int] | None] = []
     for token in tokens:
         piece = _bytes(token)
         begin = at
         if piece.startswith(b" "):
             piece = piece.lstrip(b" ")
-            while raw[at : at + 1].isspace():
-                at += 1
-        if not raw.startswith(piece, at):
-            break
+            while space := _SPACE.match(raw, at):
+                at = space.end()
+            if piece and not raw.startswith(piece, at) and (word := _word_at(raw, piece, at)) is not None:
+                at = word
+            is_lost = is_lost and not raw.startswith(piece, at)
+        is_lost = is_lost or not raw.startswith(piece, at)
+        if is_lost:
+            spans.append(None)
+            continue
         spans.append((at if piece else begin, at + len(piece)))  # a lone ▁ is the space itself
         at += len(piece)
-    found = [(_characters(raw, begin), _characters(raw, end, up=True)) for begin, end in spans]
-    return [*found, *([None] * (len(tokens) - len(found)))]
+    return [
+        None if span is None else (_characters(raw, span[0]), _characters(raw, span[1], up=True))
+        for span in spans
+    ]
+
+
+def _word_at(raw: bytes, piece: bytes, at: int) -> int | None:
+    """Where a word that begins with a piece follows, not far from a place."""
+    for space in _SPACE.finditer(raw, at, at + REACH):
+        if raw.startswith(piece, space.end()):
+            return space.end()
+    return None
 
 
 def _characters(raw: bytes, at: int, up: bool = False) -> int:

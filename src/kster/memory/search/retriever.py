@@ -53,7 +53,7 @@ class Retriever(ABC):
 
     @abstractmethod
     def keep(self, sentences: Tensor) -> Retriever:
-        """The retriever of these sentences alone; sentences: (kept,) ascending."""
+        """The retriever of these sentences alone; sentences: (kept,) ascending, perhaps one several times."""
 
     @abstractmethod
     def search_for(self, queries: Tensor, sentences: Tensor, k: int) -> Neighbours:

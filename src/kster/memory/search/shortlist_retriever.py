@@ -63,7 +63,7 @@ class ShortlistRetriever(Retriever):
         return replace(
             self,
             scorers=[self.scorers[i] for i in sentences.tolist()],
-            first=self.first[: len(sentences)],
+            first=_first_places(len(sentences), self.similarity),
             entries=self.entries.index_select(0, sentences),
             similarity=self.similarity.index_select(0, sentences),
             rare=self.rare.index_select(0, sentences),
@@ -156,6 +156,11 @@ class ShortlistRetriever(Retriever):
         return found
 
 
+def _first_places(sentences: int, similarity: Tensor) -> Tensor:
+    """(sentences, 1): where the entries of each begin, L places after those of the one before."""
+    return torch.arange(sentences, device=similarity.device)[:, None] * similarity.shape[1]
+
+
 def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.device) -> ShortlistRetriever:
     """A retriever for some sentences' shortlists; dimension: of keys."""
     distinct = {id(one.ids): one for one in shortlists}
@@ -185,7 +190,7 @@ def search_in(shortlists: Sequence[Shortlist], dimension: int, device: torch.dev
         keys=keys,
         centre=2 * centre,
         scorers=[scorers[id(one.ids)] for one in shortlists],
-        first=torch.arange(len(shortlists), device=device)[:, None] * length,
+        first=_first_places(len(shortlists), similarity),
         entries=entries,
         similarity=similarity,
         rare=torch.tensor([one.rare for one in shortlists], dtype=torch.int64, device=device)[:, None],

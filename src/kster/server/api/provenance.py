@@ -13,6 +13,8 @@ from kster.translation.explanation import Example, Lesson
 from kster.translation.words import placed_words
 
 EXAMPLES = 8  # listed of each token, the weightiest; their weights say how much the rest matters
+SEGMENTS = 3  # listed of each word
+FAINT = 0.005  # a smaller share or weight is not worth a line
 DIGITS = 4  # significant ones: more mean nothing to a person
 
 
@@ -46,36 +48,38 @@ class SegmentTable:
         return new
 
 
-def words_of(translation: Translation, table: SegmentTable, end_token: str) -> list[dict[str, Any]]:
+def words_of(
+    translation: Translation, table: SegmentTable, end_token: str, *, with_tokens: bool
+) -> list[dict[str, Any]]:
     """The words of an explained translation, in order; punctuation marks are words of their own.
 
     Each has its text, where it stands in the translation (`start`, `end`; None where the tokenizer's text
-    differs), and its tokens. Its `mixing_weight` is the largest of its tokens': how much the memory counted;
-    `term` is the source of the term it was written for, if any; `taught` is the number of the segment whose
-    word was taken over as a whole, if any; `confidence` is None unless it was asked for.
+    differs), and the segments that spoke for it. Its `mixing_weight` is the largest of its tokens': how much
+    the memory counted. Where it applies, `term` is the source of the term it was written for, `taught` the
+    number of the segment whose word was taken over as a whole, and `confidence` how likely it is right.
     """
     words: list[dict[str, Any]] = []
     tokens = translation.tokens or ()
     for word, start, end in placed_words([token.token for token in tokens], translation.text, end_token):
         group = tokens[word.first : word.last]
-        weights = [token.mixing_weight for token in group]
-        strongest = group[weights.index(max(weights))]
-        words.append(
-            {
-                "text": word.text,
-                "start": start,
-                "end": end,
-                "mixing_weight": _short(strongest.mixing_weight),
-                "bandwidth": _short(strongest.bandwidth),
-                "probability": _short(prod(token.probability for token in group)),
-                "base_probability": _short(prod(token.base_probability for token in group)),
-                "term": next((token.term for token in group if token.term is not None), None),
-                "taught": next((table.number(t.taught) for t in group if t.taught is not None), None),
-                "confidence": _short(group[0].confidence),
-                "tokens": [_token(token, table) for token in group],
-                "segments": _segments(group, table),
-            }
-        )
+        taught = next((token.taught for token in group if token.taught is not None), None)
+        more = {
+            "term": next((token.term for token in group if token.term is not None), None),
+            "taught": None if taught is None else table.number(taught),
+            "confidence": _short(group[0].confidence),
+        }
+        explained = {
+            "text": word.text,
+            "start": start,
+            "end": end,
+            "mixing_weight": _short(max(token.mixing_weight for token in group)),
+            "probability": _short(prod(token.probability for token in group)),
+            "base_probability": _short(prod(token.base_probability for token in group)),
+            "segments": _segments(group, table),
+        } | {name: value for name, value in more.items() if value is not None}
+        if with_tokens:
+            explained["tokens"] = [_token(token, table) for token in group]
+        words.append(explained)
     return words
 
 
@@ -105,6 +109,7 @@ def plain_words(text: str) -> list[dict[str, Any]]:
 
 def _token(token: TokenExplanation, table: SegmentTable) -> dict[str, Any]:
     ranked = sorted(token.examples, key=lambda example: -example.weight)[:EXAMPLES]
+    listed = [example for at, example in enumerate(ranked) if at == 0 or example.weight > FAINT]
     return {
         "token": token.token,
         "probability": _short(token.probability),
@@ -120,7 +125,7 @@ def _token(token: TokenExplanation, table: SegmentTable) -> dict[str, Any]:
                 "distance": _short(example.distance),
                 "weight": _short(example.weight),
             }
-            for example in ranked
+            for example in listed
         ],
     }
 
@@ -136,8 +141,10 @@ def _segments(group: Sequence[TokenExplanation], table: SegmentTable) -> list[di
             key = (example.memory, example.segment)
             shares[key] = shares.get(key, 0.0) + token.mixing_weight * example.weight / len(group)
             spoke[key] = example
-    ranked = sorted(shares.items(), key=lambda item: -item[1])[:EXAMPLES]
-    return [{"number": table.number(spoke[key]), "share": _short(share)} for key, share in ranked]
+    ranked = sorted(shares.items(), key=lambda item: -item[1])[:SEGMENTS]
+    return [
+        {"number": table.number(spoke[key]), "share": _short(share)} for key, share in ranked if share > FAINT
+    ]
 
 
 def _short(number: float | None) -> float | None:

@@ -30,7 +30,7 @@ from kster.translation.parts import parts_of
 
 router = APIRouter(prefix="/v1", tags=["translate"])
 
-MOST_EXPLAINED = 5_000  # characters in one answer, which has one to two megabytes
+MOST_IN_DETAIL = 5_000  # characters explained by tokens, which takes up to 300 bytes a character
 STREAMED_AT_ONCE = 1_000  # characters: a second or two on two cores
 
 
@@ -45,10 +45,10 @@ class TranslateRequest(BaseModel):
     )
     method: Literal["base", "knn", "kster"] | None = None
     compare: bool = Field(False, description="Also the base model's translation, with changes marked.")
-    explain: bool = Field(
+    explain: bool | Literal["tokens"] = Field(
         False,
-        description="For every word, what decided it and which examples; each segment is named once, in "
-        "`segments`.",
+        description="For every word, how much the memory decided and which segments taught it; with `tokens` "
+        "also its tokens, with the examples that were looked at.",
     )
     confidence: bool = Field(False, description="How likely it and its words are right, from 0 to 1.")
     alternatives: int = Field(0, ge=0, le=MAX_ALTERNATIVES)
@@ -77,7 +77,7 @@ async def translate(
 
     With `explain`, `segments` names each segment that spoke for a word once, as `{number, memory, segment,
     source, target}`. Words refer to it by `number`: in `taught`, in `segments`, and in the `examples` of
-    their tokens.
+    their tokens. Tokens are explained for texts of at most 5,000 characters.
 
     With `stream`, the first line is the answer without `translations`. Each further line is the translation
     of a few sentences with the number of their text (`index`), the white space `before` them and, with
@@ -85,10 +85,10 @@ async def translate(
     last line of a stream that could not be finished; what came before it is good.
     """
     engine.require_size(wanted.texts)
-    if wanted.explain and not wanted.stream and (size := sum(map(len, wanted.texts))) > MOST_EXPLAINED:
+    if wanted.explain == "tokens" and (size := sum(map(len, wanted.texts))) > MOST_IN_DETAIL:
         raise KsterError(
-            f"{size:,} characters are too many to explain in one answer; at most {MOST_EXPLAINED:,} are "
-            "accepted, or any text with `stream`: true"
+            f"{size:,} characters are too many to explain token by token; at most {MOST_IN_DETAIL:,} are "
+            "accepted, and `explain`: true explains the words of any text"
         )
     if wanted.partial and wanted.stream:
         raise KsterError("`partial` and `stream` cannot be combined; choose one")
@@ -169,14 +169,14 @@ class Asked:
             means.memories,
             method=self.method,
             n_best=1 + wanted.alternatives,
-            explain=wanted.explain,
+            explain=bool(wanted.explain),
             confidence=wanted.confidence,
             terms=means.terms,
             key=means.key,
         )
         if wanted.compare and self.method != "base":
             alone = self.engine.translate(
-                served, texts, [], method="base", explain=wanted.explain, key=means.key
+                served, texts, [], method="base", explain=bool(wanted.explain), key=means.key
             )
             results, base = await asyncio.gather(adapted, alone)
         else:
@@ -186,8 +186,10 @@ class Asked:
         end = served.model.token_text(served.model.eos_id) if wanted.explain else None
 
         def rendered() -> list[dict[str, Any]]:
+            with_tokens = wanted.explain == "tokens"
             return [
-                _translation_json(result, base[i] if base else None, table, end) | {"matches": matches[i]}
+                _translation_json(result, base[i] if base else None, table, end, with_tokens=with_tokens)
+                | {"matches": matches[i]}
                 for i, result in enumerate(results)
             ]
 
@@ -216,7 +218,12 @@ def _line(part: dict[str, Any]) -> str:
 
 
 def _translation_json(
-    result: Translation, base: Translation | None, table: SegmentTable, end: str | None
+    result: Translation,
+    base: Translation | None,
+    table: SegmentTable,
+    end: str | None,
+    *,
+    with_tokens: bool,
 ) -> dict[str, Any]:
     """end: the end-of-sentence token, where the translations are explained."""
     answer: dict[str, Any] = {
@@ -230,7 +237,7 @@ def _translation_json(
         answer["confidence"] = result.confidence
         answer["words"] = [asdict(word) for word in result.words or ()]
     if end is not None:
-        answer["words"] = words_of(result, table, end)
+        answer["words"] = words_of(result, table, end, with_tokens=with_tokens)
     if base is not None:
         words = words_alone(base, end) if end is not None else plain_words(base.text)
         answer.setdefault("words", plain_words(result.text))

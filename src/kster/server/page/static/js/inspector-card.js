@@ -4,9 +4,6 @@ import { byId, element } from "./dom.js";
 import { figure, share } from "./format.js";
 import { weightOf } from "./words.js";
 
-const FAINT = 0.005; // an example that weighs less is not worth a line
-const TEACHERS = 3; // segments named first
-
 /** The first piece whose weight is about the word's: there the word was chosen. */
 export const decisivePiece = (word) =>
   word.tokens.findIndex((token) => token.mixing_weight > word.mixing_weight - 0.1);
@@ -22,7 +19,7 @@ export function hintFor(word, key) {
 
 /** chosen: of the word's pieces; choose: called with another; close: ends it; detailed: unfold the figures. */
 export function cardContent(word, chosen, choose, close, detailed) {
-  const taught = teachers(word);
+  const taught = word.taught ? [{ ...word.taught, share: 1 }] : word.segments; // one if it was taken over whole
   const say = element("div", { class: "say", "aria-hidden": "true" }, element("span"));
   say.firstChild.style.setProperty("--weight", weightOf(word));
   return [
@@ -46,12 +43,6 @@ export function cardContent(word, chosen, choose, close, detailed) {
   ];
 }
 
-/** An example whose word was taken over as a whole, or those that spoke for it. */
-function teachers({ taught, segments }) {
-  if (taught) return [{ ...taught, share: 1 }];
-  return segments.filter((segment) => segment.share > FAINT).slice(0, TEACHERS);
-}
-
 function verdict({ taught, tokens, mixing_weight: weight }) {
   if (taught) return "An example taught this word.";
   if (!tokens.some((token) => token.examples.length)) return "The base model alone decided this.";
@@ -64,7 +55,6 @@ function verdict({ taught, tokens, mixing_weight: weight }) {
 
 /** Of one piece: what was mixed, and all examples that were looked at. */
 function details(word, token, chosen, choose) {
-  const looked = token.examples.filter((example, at) => at === 0 || example.weight > FAINT);
   return [
     word.tokens.length > 1 ? pieces(word, chosen, choose) : "",
     element(
@@ -75,11 +65,11 @@ function details(word, token, chosen, choose) {
       fact("Base p", share(token.base_probability)),
       fact("Adapted p", share(token.probability)),
     ),
-    element("h3", {}, looked.length ? "Examples it looked at" : "No examples were looked at"),
+    element("h3", {}, token.examples.length ? "Examples it looked at" : "No examples were looked at"),
     element(
       "ul",
       { class: "examples" },
-      looked.map((example) =>
+      token.examples.map((example) =>
         exampleLine(example, word.text, example.weight, "Kernel weight ", [
           "said ",
           element("b", {}, `“${plain(example.token)}”`),

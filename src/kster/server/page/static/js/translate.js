@@ -101,7 +101,7 @@ async function work() {
 /** A short text: what was shown before stays until the answer is there. */
 async function workOut(asked, part) {
   try {
-    const answer = await ask(asked, part, true, 1);
+    const answer = await ask(asked, part, "tokens", 1);
     if (asked.serial !== latest) return;
     layOut(asked, [{ ...part, answer }]);
     showProgress();
@@ -158,7 +158,7 @@ function withSegments(answer) {
   const named = (reference) => ({ ...answer.segments[reference.number], ...reference });
   const words = answer.segments ? answer.translations.flatMap((each) => each.words) : [];
   for (const word of words) {
-    word.taught = word.taught === null ? null : answer.segments[word.taught];
+    word.taught = answer.segments[word.taught];
     word.segments = word.segments.map(named);
     for (const token of word.tokens) token.examples = token.examples.map(named);
   }
@@ -171,7 +171,7 @@ export async function explainWord(word) {
   const part = parts.find((each) => each.adapted.contains(word));
   const { start } = wordOf.get(word);
   const focused = document.activeElement === word;
-  const answer = await ask(asked, part, true);
+  const answer = await ask(asked, part, "tokens");
   if (!word.isConnected) return word; // another text is shown by now
   showPart(part, answer);
   const words = [...part.adapted.querySelectorAll(".word")];
