@@ -76,15 +76,6 @@ class Spans:
         lines = np.flatnonzero(self.first_rows >= 0)
         return lines[np.argsort(self.first_rows[lines], kind="stable")]  # fast where most is in order already
 
-    @cached_property
-    def rows_by_row(self) -> Ints:
-        """(r,) the first rows of these lines, ascending."""
-        return self.first_rows[self.lines_by_row]
-
-    def lines_of_rows(self, rows: Ints) -> Ints:
-        """The line of the segment each row belongs to; rows must be ≥ 0 and in the files."""
-        return self.lines_by_row[np.searchsorted(self.rows_by_row, rows, side="right") - 1]
-
     def lines_of_entries(self, ids: Ints) -> Ints:
         """The line of the segment each entry id belongs to; -1 where there is none."""
         if len(self) == 0:
@@ -93,10 +84,12 @@ class Spans:
         inside = ids - self.first_entries[lines] < self.counts[lines]
         return np.where((lines >= 0) & inside, lines, -1)
 
-    def entries_of_rows(self, rows: Ints) -> Ints:
-        """(…) entry ids of (…) rows."""
-        lines = self.lines_of_rows(rows)
-        return rows - self.first_rows[lines] + self.first_entries[lines]
+    def entries_of_lines(self, lines: Ints) -> tuple[Ints, Ints, Ints]:
+        """(e,) each: rows, ids and places in the segment, of all entries of (m,) lines that have keys."""
+        counts = self.counts[lines]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.repeat(self.first_rows[lines], counts) + within
+        return rows, np.repeat(self.first_entries[lines], counts) + within, within
 
     def rows_of_entries(self, ids: Ints) -> Ints:
         """(…) rows of (…) entry ids; -1 where there is no such entry, or its keys are not made yet."""
