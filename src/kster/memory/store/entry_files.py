@@ -9,14 +9,17 @@ not used again.
 
 from __future__ import annotations
 
+import ctypes
 import math
+import mmap
 import os
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from io import BufferedRandom
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +29,7 @@ from kster.errors import DamagedMemory
 from kster.files import sync, sync_directory
 from kster.memory.store.key_formats import FORMATS, KeyFormat
 
+IN_PAGE_CACHE = 4  # files of keys; of memories that have no more, what is needed often stays in RAM
 VALUE = np.dtype("<i4")
 TORCH_TYPES = {np.dtype("<f2"): torch.float16, np.dtype(np.uint8): torch.uint8, VALUE: torch.int32}
 
@@ -165,6 +169,7 @@ class MappedEntries:
     def values_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """(m,) of (m,) rows. Raises DamagedMemory for one outside the vocabulary."""
         values = np.zeros(len(rows), np.int32)
+        self._announce(self._values, rows)
         for number, here in self._by_file(rows):
             values[here] = self._values[number][rows[here] - number * self._per_shard]
         most = self._vocabulary_size
@@ -178,6 +183,7 @@ class MappedEntries:
     def gather(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
         """(m, d) keys of (m,) rows; zeros where a row is -1."""
         out = self._no_keys(len(rows))
+        self._announce(self._keys, rows)
         for number, here in self._by_file(rows):
             part = rows[here] - number * self._per_shard
             if len(here) == len(rows):  # as a rule, and far faster
@@ -194,6 +200,22 @@ class MappedEntries:
         for number in np.unique(numbers[rows >= 0]).tolist():
             yield number, np.flatnonzero(numbers == number)
 
+    def _announce(self, files: Mapping[int, npt.NDArray[Any]], rows: npt.NDArray[np.int64]) -> None:
+        """Let the disk read the runs of these rows side by side, and no more than these.
+
+        Otherwise they are fetched one by one, each with what lies around it: 2.7 s instead of 0.1 s for one
+        sentence's in a memory of 100 million entries.
+        """
+        rows = rows[rows >= 0]
+        if len(files) <= IN_PAGE_CACHE or not len(rows):
+            return
+        ends = np.flatnonzero(np.diff(rows) != 1) + 1
+        firsts, lasts = rows[np.append(0, ends)], rows[np.append(ends, len(rows)) - 1]
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            number, offset = divmod(first, self._per_shard)
+            if number in files:
+                will_need(files[number][offset : offset + last - first + 1])
+
     def _between(
         self, files: Mapping[int, npt.NDArray[Any]], start: int, stop: int
     ) -> Iterator[npt.NDArray[Any]]:
@@ -202,6 +224,20 @@ class MappedEntries:
             part = files[number][offset : offset + stop - start]
             yield part
             start += len(part)
+
+
+def will_need(array: npt.NDArray[Any]) -> None:
+    """Begin to read this part of a mapped file. Advice: where it is not understood, it does no harm."""
+    start = array.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+    madvise()(start, array.ctypes.data + array.nbytes - start, mmap.MADV_WILLNEED)
+
+
+@cache
+def madvise() -> Callable[[int, int, int], int]:
+    """The system call; Python has it for mappings of its own only."""
+    function = ctypes.CDLL(None).madvise
+    function.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return cast(Callable[[int, int, int], int], function)
 
 
 class Appender:

@@ -43,7 +43,7 @@ class Snapshot:
         """Those whose segments are live and have keys, ascending: in the order of the entries' ids."""
         return np.flatnonzero(self.live_segments & (self.spans.first_rows >= 0))
 
-    @property
+    @cached_property
     def without_keys(self) -> npt.NDArray[np.bool_]:
         """(s,) whether a line's segment is live and its keys have yet to be made."""
         return (self.spans.first_rows == NO_KEYS_YET) & self.live_segments
