@@ -8,7 +8,7 @@ its keys may be made later. Rows are in the order in which keys were made.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,7 @@ class Spans:
     target_groups: Ints  # (s,) equal for equal target texts
     pair_hashes: Ints  # (s,) equal for equal pairs of texts
     removed: Ints  # (s,) LIVE, REMOVED or KEPT when the line was made: `Snapshot.live_segments` is newer
-    storage: Storage | None = None  # that the columns are the beginnings of
+    storage: Storage | None = field(default=None, kw_only=True)  # that the columns are the beginnings of
 
     @classmethod
     def of(cls, rows: list[tuple[int, ...]]) -> Spans:
@@ -59,7 +59,7 @@ class Spans:
         storage = self.storage
         if storage is None or not storage.take(len(self), others):
             storage = Storage(self, others)
-        return Spans(*storage.table[:, : len(self) + len(others)], storage)
+        return Spans(*storage.table[:, : len(self) + len(others)], storage=storage)
 
     def updated(self, newer: Spans) -> Spans:
         """With these lines in the place of those of the same segments, and the others behind them."""
@@ -112,7 +112,7 @@ class Spans:
         return np.where(lines >= 0, ids - self.first_entries[lines] + self.first_rows[lines], -1)
 
 
-COLUMNS = tuple(field.name for field in fields(Spans) if field.name != "storage")
+COLUMNS = tuple(column.name for column in fields(Spans) if column.name != "storage")
 
 
 class Storage:
