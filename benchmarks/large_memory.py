@@ -22,8 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,13 +34,18 @@ from kster.memory import Memory
 from kster.memory.adding import Origin, drafts_of
 from kster.memory.report import bytes_under
 from kster.memory.search.retriever import Batch
-from kster.memory.store.change import Draft
+from kster.memory.store.change import Change, Draft
+from kster.memory.store.database import INSERT, NewSegment, texts_of
+from kster.memory.store.entry_files import checksum_of
 from kster.model import BaseModel
+from kster.translation import Translator
 from machine import describe
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXAMPLE_SEGMENTS = 1_000
-AT_ONCE = 20_000  # segments of one change
+BLOCK = 32  # segments of the example whose keys are varied together
+NOISE = 0.01  # of a key's length: how far its copies are from it
+COPIES_AT_ONCE = 100  # of the example in one change
 OPENINGS = 3  # of each kind, after one that does not count
 
 
@@ -57,46 +62,105 @@ def pairs(count: int) -> list[Pair]:
     ][:count]
 
 
-def varied(drafts: Sequence[Draft], copy: int) -> list[Draft]:
-    """Other segments like these: other numbers in the texts, keys moved by a hundredth of their length."""
-    random = np.random.default_rng(copy)
-    made = []
-    for draft in drafts:
-        keys = draft.keys.astype(np.float32)
-        noise = random.standard_normal(keys.shape, dtype=np.float32)
-        noise *= 0.01 * np.linalg.norm(keys, axis=1, keepdims=True) / np.sqrt(keys.shape[1])
-        new = replace(draft.new, source=f"{draft.new.source} {copy}", target=f"{draft.new.target} {copy}")
-        made.append(Draft(new, (keys + noise).astype(np.float16), draft.values))
-    return made
+@dataclass(frozen=True)
+class Block:
+    """Some segments of the example, few enough that their keys stay in a core's cache."""
+
+    segments: list[NewSegment]
+    counts: list[int]  # entries of each
+    keys: torch.Tensor  # (n, d) float32
+    spread: torch.Tensor  # (n, 1) what a standard deviation of noise is for each key
+    values: np.ndarray  # (n,)
 
 
-def grow(memory: Memory, drafts: Sequence[Draft], entries: int, copy: int) -> int:
-    """Add copies until a memory has this many entries; returns the number of the next copy."""
-    while (missing := entries - memory.entry_count) > 0:
-        with memory._store.writing() as change:  # as an import does, without a model
-            for _ in range(AT_ONCE // len(drafts)):
-                for draft in varied(drafts, copy):
-                    if missing > 0:
-                        change.add(draft)
-                    missing -= len(draft.values)
-                copy += 1
-    return copy
+def blocks_of(drafts: Sequence[Draft]) -> list[Block]:
+    blocks = []
+    for first in range(0, len(drafts), BLOCK):
+        some = drafts[first : first + BLOCK]
+        keys = torch.from_numpy(np.concatenate([draft.keys for draft in some])).float()
+        spread = NOISE * keys.norm(dim=1, keepdim=True) / keys.shape[1] ** 0.5
+        values = np.concatenate([draft.values for draft in some])
+        blocks.append(
+            Block([draft.new for draft in some], [len(draft.values) for draft in some], keys, spread, values)
+        )
+    return blocks
 
 
-def opened(directory: Path, texts: Sequence[str]) -> None:
-    """In a process of its own: open a memory, find shortlists, and print what that took, as JSON."""
-    before = held_bytes()
+class Grower:
+    """Adds copies of the example to a memory, in the way an import does, but many segments at a time."""
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        self._blocks = blocks_of(drafts)
+        self._words = sorted({word for draft in drafts for word in draft.new.source.split()})
+        self._random = np.random.default_rng(1)
+        self._noise = torch.randn(1 << 24, generator=torch.Generator().manual_seed(1))
+        self._copy = 0
+
+    def grow(self, memory: Memory, entries: int) -> None:
+        while memory.entry_count < entries:
+            missing = entries - memory.entry_count
+            with memory._store.writing() as change:
+                for _ in range(COPIES_AT_ONCE):
+                    for block in self._blocks:
+                        if missing > 0:
+                            self._add(change, block)
+                            missing -= len(block.values)
+                    self._copy += 1
+
+    def _add(self, change: Change, block: Block) -> None:
+        begin = int(self._random.integers(len(self._noise) - block.keys.numel()))
+        noise = self._noise[begin : begin + block.keys.numel()].view_as(block.keys)
+        keys = torch.addcmul(block.keys, noise, block.spread).half().numpy()
+        stored = change._files.as_stored(keys)
+        row, _ = change._append(stored, block.values)
+        rows = []
+        words = self._random.integers(len(self._words), size=len(block.segments))
+        place = 0
+        for new, count, word in zip(block.segments, block.counts, words.tolist(), strict=True):
+            mine = slice(place, place + count)
+            varied = replace(
+                new,
+                source=f"{new.source} {self._words[word]} {self._copy}",
+                target=f"{new.target} {self._words[word]} {self._copy}",
+            )
+            checksum = checksum_of(stored[mine], block.values[mine])
+            hashes = varied.pair_hash, varied.target_group
+            numbers = change._next_entry, row + place, count, checksum, change.generation
+            rows.append((*texts_of(varied), *hashes, *numbers))
+            change._next_entry += count
+            place += count
+        change.database.connection.executemany(INSERT, rows)
+
+
+def opened(directory: Path, model: str, texts: Sequence[str]) -> None:
+    """In a process of its own: open a memory, find shortlists, translate; prints what that took, as JSON."""
+    before = held_bytes("RssAnon")
     began = time.perf_counter()
     memory = Memory.open(directory)
     memory.retriever(Batch(texts[:1], torch.device("cpu")))
     first = time.perf_counter() - began
-    seconds = []
+    found: dict[str, float] = {"first": first, "peak_mb": held_bytes("VmHWM") / 1e6}
+    found["shortlist"] = milliseconds(
+        texts, lambda text: memory.retriever(Batch([text], torch.device("cpu")))
+    )
+    found["held_mb"] = (held_bytes("RssAnon") - before) / 1e6
+    base = BaseModel.load(model, device="cpu")
+    with Translator(base, memory) as with_memory, Translator(base) as without:
+        for text in texts[:2]:
+            with_memory.translate(text)
+        found["sentence"] = milliseconds(texts, with_memory.translate)
+        found["base"] = milliseconds(texts, without.translate)
+    print(json.dumps(found))
+
+
+def milliseconds(texts: Sequence[str], work: Callable[[str], object]) -> float:
+    """The median of one core's time for each of these texts."""
+    taken = []
     for text in texts:
-        began = time.perf_counter()
-        memory.retriever(Batch([text], torch.device("cpu")))
-        seconds.append(time.perf_counter() - began)
-    held = (held_bytes() - before) / 1e6
-    print(json.dumps({"first": first, "ms": 1000 * statistics.median(seconds), "held_mb": held}))
+        began = time.process_time()
+        work(text)
+        taken.append(1000 * (time.process_time() - began))
+    return statistics.median(taken)
 
 
 def opening(model: BaseModel, segments: int, folder: Path | None) -> None:
@@ -121,10 +185,10 @@ def opening(model: BaseModel, segments: int, folder: Path | None) -> None:
             )
 
 
-def held_bytes() -> int:
-    """What this process holds for itself, mapped files aside."""
+def held_bytes(line: str) -> int:
+    """Of this process; RssAnon: what it holds for itself, mapped files aside; VmHWM: the most, with these."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+    return 1024 * next(int(one.split()[1]) for one in lines if one.startswith(line))
 
 
 def main() -> None:
@@ -138,7 +202,7 @@ def main() -> None:
     parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.open:
-        opened(wanted.open, sentences(wanted.sentences))
+        opened(wanted.open, wanted.model, sentences(wanted.sentences))
         return
     model = BaseModel.load(wanted.model, device="cpu")
     if wanted.segments:
@@ -149,10 +213,11 @@ def main() -> None:
     print(describe(**shown), flush=True)
     drafts = [d for d in drafts_of(model, pairs(EXAMPLE_SEGMENTS), Origin()) if isinstance(d, Draft)]
     with tempfile.TemporaryDirectory(prefix="kster-", dir=wanted.folder) as folder:
-        memory, copy = Memory.create(Path(folder) / "memory", model, key_format=wanted.key_format), 0
+        memory = Memory.create(Path(folder) / "memory", model, key_format=wanted.key_format)
+        grower = Grower(drafts)
         for entries in map(int, wanted.entries.split(",")):
             began = time.perf_counter()
-            copy = grow(memory, drafts, entries, copy)
+            grower.grow(memory, entries)
             made = time.perf_counter() - began
             memory.close()
             command = [
@@ -162,6 +227,8 @@ def main() -> None:
                 folder + "/memory",
                 "--sentences",
                 str(wanted.sentences),
+                "--model",
+                wanted.model,
             ]
             lines = [
                 subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)
@@ -172,8 +239,10 @@ def main() -> None:
             print(
                 f"{memory.entry_count:,} entries, {memory.segment_count():,} segments: made in {made:.0f} s, "
                 f"{size / 1e9:.2f} GB ({size / memory.entry_count:.0f} bytes an entry); opened and searched "
-                f"for the first time in {new['first']:.1f} s, later in {again['first']:.1f} s; a shortlist "
-                f"in {again['ms']:.1f} ms; holds {again['held_mb']:.0f} MB",
+                f"for the first time in {new['first']:.1f} s, later in {again['first']:.1f} s; of one core, "
+                f"a shortlist {again['shortlist']:.1f} ms, a sentence {again['sentence']:.0f} ms, without a "
+                f"memory {again['base']:.0f}; holds {again['held_mb']:.0f} MB; with mapped files at most "
+                f"{again['peak_mb']:.0f}, the first time {new['peak_mb']:.0f}",
                 flush=True,
             )
         memory.close()

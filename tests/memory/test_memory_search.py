@@ -32,12 +32,11 @@ def snapshot_of(directory: Path, keys: Tensor, removed: list[int] | None = None)
     appender = Appender(files, 0)
     appender.append(keys.half().numpy(), np.arange(n, dtype=np.int32))
     appender.sync()
-    appender.close()
     live = np.ones(n, np.bool_)
     live[removed or []] = False
     line = np.arange(n, dtype=np.int64)
     spans = Spans(line, line, line, np.ones_like(line), line, line, line, (~live).astype(np.int64))
-    return Snapshot(1, 0, MappedEntries(files, n), spans, live, int(live.sum()), live, ~live)
+    return Snapshot(1, 0, MappedEntries(files, n), spans, live, ~live)
 
 
 def by_hand(keys: Tensor, queries: Tensor, k: int, removed: list[int] | None = None) -> tuple[Tensor, Tensor]:

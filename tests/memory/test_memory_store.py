@@ -19,6 +19,9 @@ from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory
 from kster.memory.adding import Origin, checked_drafts
+from kster.memory.store.entry_files import EntryFiles
+
+KINDS = (("keys", "f16"), ("values", "i32"))
 
 # Opening ---------------------------------------------------------------------------------------------
 
@@ -97,19 +100,21 @@ def test_verify_names_the_damaged_segment(memory: Memory) -> None:
     shard.write_bytes(damaged)
     assert memory.verify() == ["segment 7: keys or values are not what was written (checksum)"]
     memory.remove(1)
+    memory.compact()  # does not read the file that is damaged
+    memory.remove(6)
     with pytest.raises(KsterError, match="segment 7 is damaged on disk; nothing was changed"):
         memory.compact()
     memory.remove(7)
     memory.compact()
     assert memory.verify() == []
-    assert memory.segment_count() == 8
+    assert memory.segment_count() == 7
 
 
 def test_verify_and_open_notice_files_that_are_too_short(memory: Memory, speller: Speller) -> None:
-    memory.import_pairs(Pair(f"s{i}", "abc") for i in range(10))
-    values = memory.directory / "entries" / "0" / "values.i32"
+    memory.import_pairs(Pair(f"s{i}", "abc") for i in range(9))
+    values = memory.directory / "entries" / "0" / "values-00001.i32"
     values.write_bytes(values.read_bytes()[:-1])
-    assert memory.verify() == ["values.i32 has 159 bytes, 160 are recorded"]
+    assert memory.verify() == ["values-00001.i32 has 63 bytes, 64 are recorded"]
     with pytest.raises(KsterError, match="damaged"):
         Memory.open(memory.directory, speller).search(speller.query("s1"), 1)
     with pytest.raises(KsterError, match="nothing was changed"):
@@ -121,8 +126,8 @@ def test_what_a_dead_writer_left_is_ignored_and_cut_off(memory: Memory, speller:
     files = memory.directory / "entries" / "0"
     (files / "keys-00000.f16").open("ab").write(b"\xff" * 333)
     (files / "keys-00001.f16").write_bytes(b"\xff" * 40)
-    (files / "values.i32").open("ab").write(b"\xff" * 7)
-    (memory.directory / "entries" / "1").mkdir()  # a compaction that died
+    (files / "values-00000.i32").open("ab").write(b"\xff" * 7)
+    (memory.directory / "entries" / "1").mkdir()  # a compaction of an older version that died
     assert memory.verify() == []
     assert Memory.open(memory.directory, speller).entry_count == 12
     memory.import_pairs(Pair(f"more{i}", "abc") for i in range(5))
@@ -182,29 +187,60 @@ def test_a_second_writer_waits_and_then_says_so(memory: Memory, speller: Speller
     assert hasty.search(speller.query("slow"), 1).distances[0, 0] == 0
 
 
-def test_a_compaction_does_not_copy_the_files_before_what_was_removed(tmp_path: Path) -> None:
-    speller = Speller()
-    with Memory.create(tmp_path / "m", speller, entries_per_shard=20) as memory:
-        segments = memory.add_many([Pair(f"source {i}", f"ziel {i}") for i in range(30)])
-        files = tmp_path / "m" / "entries"
-        before = {path.name: path.stat().st_ino for path in (files / "0").glob("keys-*")}
-        keys = {s.id: memory.search(speller.query(s.source), 1).keys for s in segments}
-        gone = segments[20]
-        memory.remove(gone.id)
-        assert memory.compact().segments_dropped == 1
-        after = {path.name: path.stat().st_ino for path in (files / "1").glob("keys-*")}
-        first_row = sum(len("ziel 0") + 1 if i < 10 else len("ziel 10") + 1 for i in range(20))
-        same = [name for name in after if after[name] == before[name]]
-        assert sorted(same) == [f"keys-{number:05d}.f16" for number in range(first_row // 20)]
-        assert len(after) > len(same) > 5
-        assert memory.verify() == []
-        for segment in segments:
-            if segment.id != gone.id:
-                found = memory.search(speller.query(segment.source), 1)
-                assert memory.provenance(found.ids[0])[0].segment.id == segment.id
-                assert torch.equal(found.keys, keys[segment.id])
-        memory.add("another", "noch eines")  # behind files that both epochs may have
-        memory.remove(segments[0].id)
-        memory.compact()  # from the first file on
-        assert memory.verify() == []
-        assert memory.segment_count() == 29
+def files_of(memory: Memory) -> dict[str, tuple[int, bytes]]:
+    """Inode and content of each file of entries."""
+    files = (memory.directory / "entries" / "0").iterdir()
+    return {path.name: (path.stat().st_ino, path.read_bytes()) for path in files}
+
+
+def test_a_compaction_touches_only_the_files_that_hold_what_was_removed(memory: Memory) -> None:
+    segments = memory.add_many([Pair(f"s{i:02}", "abc") for i in range(30)])  # 4 entries each, 20 a file
+    query = Speller().query("s17")
+    before, found = files_of(memory), memory.search(query, 1)
+    memory.remove([segments[7].id, segments[21].id])  # in files 1 and 4
+    assert memory.compact().segments_dropped == 2
+    after = files_of(memory)
+    untouched = {name: file for name, file in before.items() if "00001" not in name and "00004" not in name}
+    assert {name: after.pop(name) for name in untouched} == untouched
+    assert sorted(after) == sorted(f"{kind}-0000{n}.{end}" for n in (6, 7) for kind, end in KINDS)
+    assert memory.verify() == []
+    assert [s.source for s in memory.segments()] == [f"s{i:02}" for i in range(30) if i not in (7, 21)]
+    again = memory.search(query, 1)
+    assert torch.equal(again.ids, found.ids)
+    assert torch.equal(again.keys, found.keys)
+    memory.add("another", "noch eines")
+    memory.remove([segment.id for segment in memory.segments()])
+    memory.compact()
+    assert files_of(memory) == {}
+    memory.add("and", "noch eines")
+    assert memory.verify() == []
+    assert memory.search(Speller().query("and"), 1).distances[0, 0] == 0
+
+
+def test_a_search_that_has_begun_keeps_the_files_that_a_compaction_drops(
+    memory: Memory, speller: Speller
+) -> None:
+    memory.add_many([Pair(f"s{i:02}", "abc") for i in range(30)])
+    snapshot = memory._reader.snapshot()
+    every = snapshot.spans.entries_of_lines(snapshot.lines_with_keys)[0]
+    keys, values = snapshot.entries.gather(every), snapshot.entries.values_of(every)
+    memory.remove(range(1, 29))
+    memory.compact()
+    memory.add("other", "in files of their own")
+    assert (snapshot.entries.gather(every) == keys).all()
+    assert (snapshot.entries.values_of(every) == values).all()
+
+
+def test_what_a_killed_compaction_has_not_deleted_the_next_writer_deletes(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add_many([Pair(f"s{i:02}", "abc") for i in range(10)])
+    memory.remove(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(EntryFiles, "drop", lambda *_: None)  # as if it had been killed after its commit
+        memory.compact()
+    assert "keys-00000.f16" in files_of(memory)
+    assert memory.verify() == []
+    memory.add("tree", "Baum")
+    assert "keys-00000.f16" not in files_of(memory)
+    assert memory.verify() == []

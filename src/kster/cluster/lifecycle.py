@@ -194,7 +194,7 @@ def _runs(name: str, namespace: str | None = None) -> bool:
 
 def warn_where_open(host: str) -> str | None:
     """What to say about a cluster that listens on an address that others can reach."""
-    if is_on_loopback(host):
+    if is_on_loopback(host) or os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true"):
         return None
     return (
         f"{host} can be reached by others: Ray's ports need the token, but traffic is not encrypted unless "

@@ -191,7 +191,7 @@ class OwnedMemory(Memory):
         with self._store.reading_apart() as database:
             entries = self._store.map_entries(database.state())
             for new, first, count in database.with_keys():
-                yield Draft(new, entries.keys(first, first + count), entries.values[first : first + count])
+                yield Draft(new, entries.keys(first, first + count), entries.values(first, first + count))
 
     # What a shard asks beside what a memory says ------------------------------------------------------
 

@@ -17,6 +17,7 @@ from kster.memory.search.settings import SearchSettings
 from kster.memory.segment import STATUSES, Segment
 from kster.memory.store import history
 from kster.memory.store.change import Change
+from kster.memory.store.compaction import compact
 from kster.memory.store.description import Description
 
 
@@ -256,7 +257,7 @@ class ChangeableMemory(ReadableMemory):
             How many segments and entries were removed for good, and how many bytes that freed.
         """
         before = bytes_under(self.directory)
-        segments, entries = self._store.compact()
+        segments, entries = compact(self._store)
         return CompactReport(segments, entries, max(0, before - bytes_under(self.directory)))
 
 

@@ -125,7 +125,7 @@ class ReadableMemory(SearchedMemory):
         if line == len(snapshot.spans) or snapshot.spans.segment_ids[line] != segment_id:
             return []
         first, count = int(snapshot.spans.first_rows[line]), int(snapshot.spans.counts[line])
-        return snapshot.entries.values[first : first + count].tolist()
+        return snapshot.entries.values(first, first + count).tolist()
 
     def find_text(self, source: str | None = None, target: str | None = None) -> list[Segment]:
         """Live segments with exactly this text.

@@ -47,22 +47,21 @@ class BlockIndex:
         self._keys = torch.zeros((0, dimension), dtype=dtype, device=device)  # (capacity, d)
         self._values = torch.zeros(0, dtype=torch.int32, device=device)  # (capacity,)
         self._ids = torch.zeros(0, dtype=torch.int64, device=device)  # (capacity,)
-        self._rows = np.zeros(0, np.int64)  # (size,) where each entry lies in the snapshot
+        self._lines = np.zeros(0, np.int64)  # (size,) of each entry's segment in the snapshot
         self._norms = torch.zeros(0, device=device)  # (blocks × BLOCK,) ‖k‖², inf for what must not be found
         self.size = 0
         self._take(snapshot, first_row=0)
 
     def advance(self, snapshot: Snapshot) -> BlockIndex:
         """The index of a newer snapshot. Called by one thread at a time."""
-        known = self.snapshot.rows
-        moved = snapshot.epoch != self.snapshot.epoch
-        if moved or (snapshot.live[:known] & ~self.snapshot.live).any():  # older segments count again
+        old = self.snapshot
+        if snapshot.epoch != old.epoch or _count_again(old, snapshot):
             return BlockIndex(snapshot, self.device, self._keys.dtype)
         newer = object.__new__(BlockIndex)
         newer.device, newer.size = self.device, self.size
         newer._keys, newer._values, newer._ids = self._keys, self._values, self._ids
-        newer._norms, newer._rows, newer.snapshot = self._norms, self._rows, self.snapshot
-        newer._take(snapshot, first_row=known)
+        newer._norms, newer._lines, newer.snapshot = self._norms, self._lines, old
+        newer._take(snapshot, first_row=old.rows)
         return newer
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
@@ -161,10 +160,9 @@ class BlockIndex:
     @torch.inference_mode(False)  # the same
     def _take(self, snapshot: Snapshot, first_row: int) -> None:
         """Load what is live of the snapshot from `first_row` on, and forget what it has removed."""
-        added = first_row + np.flatnonzero(snapshot.live[first_row:])  # rows
-        ids = snapshot.spans.entries_of_rows(added)
-        by_id = np.argsort(ids, kind="stable")  # keys may be made in any order
-        added, ids = added[by_id], ids[by_id]
+        lines = snapshot.lines_with_keys
+        lines = lines[snapshot.spans.first_rows[lines] >= first_row]
+        added, ids, _ = snapshot.spans.entries_of_lines(lines)
         old, new = self.size, self.size + len(added)
         blocks = -(-new // BLOCK)
         self._reserve(blocks * BLOCK)
@@ -178,9 +176,9 @@ class BlockIndex:
             norms[first:last] = part.square().sum(1)
         self._values[old:new] = torch.from_numpy(snapshot.entries.values_of(added)).to(self.device)
         self._ids[old:new] = torch.from_numpy(ids).to(self.device)
-        self._rows = np.concatenate([self._rows, added])
-        if snapshot.live_count < snapshot.rows:
-            removed = torch.from_numpy(~snapshot.live[self._rows]).to(self.device)
+        self._lines = np.concatenate([self._lines, np.repeat(lines, snapshot.spans.counts[lines])])
+        if snapshot.live_count < new:
+            removed = torch.from_numpy(~snapshot.live_segments[self._lines]).to(self.device)
             norms[:new].masked_fill_(removed, torch.inf)
         if self.device.type == "cuda":  # other threads may search on streams of their own
             torch.cuda.current_stream(self.device).synchronize()
@@ -198,6 +196,12 @@ class BlockIndex:
         self._keys = _enlarged(self._keys, self.size, capacity)
         self._values = _enlarged(self._values, self.size, capacity)
         self._ids = _enlarged(self._ids, self.size, capacity)
+
+
+def _count_again(old: Snapshot, new: Snapshot) -> bool:
+    """Whether older segments that have keys, and did not count, do so now."""
+    live = new.live_segments[: len(old.spans)]
+    return bool((live & ~old.live_segments & (old.spans.first_rows >= 0)).any())
 
 
 @cache

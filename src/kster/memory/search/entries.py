@@ -53,15 +53,15 @@ def entry_ids(ids: Tensor | Iterable[int]) -> Tensor:
 
 
 def all_entries(snapshot: Snapshot) -> Entries:
-    rows, spans = np.flatnonzero(snapshot.live), snapshot.spans
-    rows = rows[np.argsort(spans.entries_of_rows(rows), kind="stable")]  # keys may be made in any order
-    lines = spans.lines_of_rows(rows)
+    spans, lines = snapshot.spans, snapshot.lines_with_keys
+    rows, ids, positions = spans.entries_of_lines(lines)
+    of_segments = np.repeat(lines, spans.counts[lines])
     return Entries(
-        ids=torch.from_numpy(spans.entries_of_rows(rows)),
-        values=torch.from_numpy(snapshot.entries.values[rows].astype(np.int64)),
-        segment_ids=torch.from_numpy(spans.segment_ids[lines]),
-        positions=torch.from_numpy(rows - spans.first_rows[lines]),
-        target_groups=torch.from_numpy(spans.target_groups[lines]),
+        ids=torch.from_numpy(ids),
+        values=torch.from_numpy(snapshot.entries.values_of(rows).astype(np.int64)),
+        segment_ids=torch.from_numpy(spans.segment_ids[of_segments]),
+        positions=torch.from_numpy(positions),
+        target_groups=torch.from_numpy(spans.target_groups[of_segments]),
         snapshot=snapshot,
     )
 

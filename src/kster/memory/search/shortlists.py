@@ -122,14 +122,11 @@ def entries_of(view: View, lines: Ints, relative: np.ndarray, having: Ints | Non
     words of the sentence they have, if there is one."""
     spans, entries = view.snapshot.spans, view.snapshot.entries
     counts = spans.counts[lines]
-    firsts = np.cumsum(counts) - counts  # (m,) where each segment's entries begin
-    within = np.arange(counts.sum()) - np.repeat(firsts, counts)  # (e,) places in segments
-    rows = np.repeat(spans.first_rows[lines], counts) + within
-    ids = np.repeat(spans.first_entries[lines], counts) + within | view.base
+    rows, ids, _ = spans.entries_of_lines(lines)
     return Shortlist(
         keys=torch.from_numpy(entries.gather(rows)),
-        values=torch.from_numpy(entries.values_of(rows).astype(np.int32)),
-        ids=torch.from_numpy(ids),
+        values=torch.from_numpy(entries.values_of(rows)),
+        ids=torch.from_numpy(ids | view.base),
         similarity=torch.from_numpy(np.repeat(relative, counts)),
         words=torch.from_numpy(np.repeat(view.having_words((), lines) if having is None else having, counts)),
     )

@@ -1,7 +1,7 @@
 """A memory as one file, and back: one consistent state, even if others write meanwhile.
 
 The database is copied first. Entries are only ever appended, and are on the disk before the database mentions
-them, so whatever the copy mentions can be copied after it; if a compaction has replaced the files meanwhile,
+them, so whatever the copy mentions can be copied after it; if a compaction has dropped files meanwhile,
 all is done again.
 """
 
@@ -46,9 +46,9 @@ def _write(store: Store, out: BinaryIO) -> None:
             database.connection.backup(target)
         with closing(sqlite.Database(Path(scratch))) as copied:
             state = copied.state()
-        for path, size in store.files(state.epoch).expected(state.row_count):
+        for path, size in store.files(state).expected(state.row_count, state.dropped):
             with path.open("rb") as entries:
-                name = f"{ENTRIES}/{state.epoch}/{path.name}"
+                name = f"{ENTRIES}/{state.directory}/{path.name}"
                 member = tarfile.TarInfo(name)
                 member.size, member.mode = size, 0o644
                 archive.addfile(member, entries)

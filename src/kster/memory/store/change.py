@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -64,9 +64,8 @@ class Change:
         """The first row, and the checksum."""
         if self._appender is None:
             self._appender = Appender(self._files, self._state.row_count)
-        first_row = self._appender.count
         keys = self._files.as_stored(keys)
-        self._appender.append(keys, values)
+        first_row = self._appender.append(keys, values)
         self.has_changed = True
         return first_row, checksum_of(keys, values)
 
@@ -81,9 +80,10 @@ class Change:
         rows = self._state.row_count
         if self._appender is not None:
             self._appender.sync()
-            self._appender.close()
             rows = self._appender.count
-        self.database.set_state(State(self.generation, self._state.epoch, rows, self._next_entry))
+        self.database.set_state(
+            replace(self._state, generation=self.generation, row_count=rows, next_entry=self._next_entry)
+        )
 
     def undo(self) -> None:
         if self._appender is not None:

@@ -29,10 +29,12 @@ PAGE = 1_000  # rows or ids a query; SQLite limits the parameters of a statement
 
 @dataclass(frozen=True, slots=True)
 class State:
-    generation: int
-    epoch: int
-    row_count: int
+    generation: int  # grows with every commit
+    epoch: int  # grows with every compaction
+    row_count: int  # in the files, dropped ones included
     next_entry: int
+    directory: int  # the name of that of the files
+    dropped: frozenset[int]  # numbers of files that compactions have dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Database:
         if writable:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
+            self.connection.execute("PRAGMA secure_delete = ON")  # removed text leaves the disk, too
         self.connection.create_function("contains", 2, _contains, deterministic=True)
 
     def format(self) -> int:
@@ -131,14 +134,18 @@ class Database:
         return self.execute("PRAGMA data_version").fetchone()[0]
 
     def state(self) -> State:
-        return State(*self.execute("SELECT generation, epoch, row_count, next_entry FROM state").fetchone())
+        columns = "generation, epoch, row_count, next_entry, directory"
+        numbers: tuple[int, int, int, int, int]
+        numbers = self.execute(f"SELECT {columns} FROM state").fetchone()
+        return State(*numbers, frozenset(file for (file,) in self.execute("SELECT file FROM dropped_files")))
 
     def spans(self, since: int = -1) -> Spans:
         """The segments that changed after generation `since`, in the order of their entries."""
+        # SQLite would read the whole table, which has that order, even for a few changes.
+        changed = "INDEXED BY by_generation WHERE generation > ? ORDER BY +id"
         rows = self.execute(
             "SELECT id, first_entry, first_row, entry_count, checksum, target_group, pair_hash, removed "
-            "FROM segments "
-            "WHERE generation > ? ORDER BY id",
+            f"FROM segments {changed if since >= 0 else 'WHERE generation > ? ORDER BY id'}",
             (since,),
         ).fetchall()
         return Spans.of(rows)
@@ -312,23 +319,33 @@ class Database:
             "UPDATE segments SET removed = 1, generation = ? WHERE id = ?", [(generation, i) for i in ids]
         )
 
-    def drop_removed(self, first_rows: Iterable[tuple[int, int]], generation: int) -> None:
-        """Forget removed segments; give the others the (first row, segment id) of the new files."""
-        self.execute("DELETE FROM segments WHERE removed = 1")
+    def forget(self, ids: Iterable[int]) -> None:
+        """Delete segments; nothing is left of their texts, see `__init__`."""
+        self.connection.executemany("DELETE FROM segments WHERE id = ?", [(id,) for id in ids])
+
+    def move(self, first_rows: Iterable[tuple[int, int]], generation: int) -> None:
+        """first_rows: of each segment whose entries lie elsewhere now, its (first row, id)."""
         self.connection.executemany(
             "UPDATE segments SET first_row = ?, generation = ? WHERE id = ?",
             ((first, generation, i) for first, i in first_rows),
         )
 
-    def shrink(self) -> None:
-        """Give the space of deleted rows back: removed text leaves the disk, too. Outside a transaction."""
+    def drop_files(self, numbers: Iterable[int]) -> None:
+        self.connection.executemany("INSERT INTO dropped_files VALUES (?)", [(n,) for n in numbers])
+
+    def shrink(self, worth: float) -> None:
+        """Give the space of deleted rows back if it is at least this share of all; outside a transaction."""
+        free, pages = (
+            self.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count")
+        )
         try:
-            self.execute("VACUUM")
+            if free >= worth * pages:
+                self.execute("VACUUM")
             self.execute("PRAGMA busy_timeout = 1000")  # a long reader only puts off the tidying
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.OperationalError as error:  # it needs room itself; the change is made already
             log.warning(
-                "%s: removed text stays on the disk until the next compaction (%s)", self._path, error
+                "%s: the file does not get smaller before the next compaction (%s)", self._path, error
             )
         finally:
             self.execute("PRAGMA busy_timeout = 60000")

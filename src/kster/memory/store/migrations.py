@@ -75,10 +75,17 @@ FORMAT_4 = (
     "CREATE INDEX history_by_other ON history (other) WHERE other IS NOT NULL",
 )
 
+FORMAT_5 = (
+    "ALTER TABLE state ADD COLUMN directory INTEGER NOT NULL DEFAULT 0",  # where the entry files are
+    "UPDATE state SET directory = epoch",
+    "CREATE TABLE dropped_files (file INTEGER PRIMARY KEY)",  # numbers of entry files without live entries
+)
+
 # What turns each format into the next; statements of one transaction. A new column has a default, for the
 # segments there are.
-MIGRATIONS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4)
+MIGRATIONS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5)
 FORMAT = len(MIGRATIONS)
+VALUES_DIVIDED = 5  # the format from which on there is a file of values beside each file of keys
 
 
 def require_known(format: int, place: object) -> None:

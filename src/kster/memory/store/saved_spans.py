@@ -11,14 +11,13 @@ import logging
 import sqlite3
 import zipfile
 from contextlib import closing
-from dataclasses import fields
 from secrets import token_hex
 
 import numpy as np
 
 from kster.files import replacing
 from kster.memory.store.database import Database, State
-from kster.memory.store.spans import Spans
+from kster.memory.store.spans import COLUMNS, Spans
 from kster.memory.store.store import INDEX, Store
 
 FILE = "segments.npz"
@@ -61,7 +60,7 @@ def save_if_worth(store: Store, spans: Spans, state: State, unsaved: int) -> Non
 def _write(store: Store, spans: Spans, state: State, mark: str) -> None:
     path = store.directory / INDEX / FILE
     path.parent.mkdir(exist_ok=True)
-    columns = {field.name: getattr(spans, field.name) for field in fields(spans)}
+    columns = {name: getattr(spans, name) for name in COLUMNS}
     with replacing(path, durable=False) as file:
         np.savez(file, mark=np.array(mark), state=np.array([state.generation, state.epoch]), **columns)
 
@@ -75,6 +74,6 @@ def _read(store: Store, mark: str | None, epoch: int) -> tuple[Spans, int] | Non
             generation, its_epoch = arrays["state"].tolist()
             if str(arrays["mark"]) != mark or its_epoch != epoch:
                 return None
-            return Spans(*(arrays[field.name] for field in fields(Spans))), generation
+            return Spans(*(arrays[name] for name in COLUMNS)), generation
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

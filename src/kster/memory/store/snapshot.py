@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from kster.memory.store.spans import NO_KEYS_YET, Spans
 from kster.memory.store.store import Store
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """Segments and entries of one generation."""
 
@@ -24,17 +25,25 @@ class Snapshot:
     epoch: int
     entries: MappedEntries  # by row
     spans: Spans
-    live: npt.NDArray[np.bool_]  # (rows,) whether a row's segment counts
-    live_count: int
     live_segments: npt.NDArray[np.bool_]  # (s,) whether a line's segment counts: approved, not superseded
     removed_segments: npt.NDArray[np.bool_]  # (s,) whether it never will again
 
     @property
     def rows(self) -> int:
-        """Entries on disk, removed ones included."""
+        """Entries on disk, removed ones and dropped files included."""
         return self.entries.count
 
+    @cached_property
+    def live_count(self) -> int:
+        """Entries of live segments."""
+        return int(self.spans.counts[self.live_segments].sum())
+
     @property
+    def lines_with_keys(self) -> npt.NDArray[np.int64]:
+        """Those whose segments are live and have keys, ascending: in the order of the entries' ids."""
+        return np.flatnonzero(self.live_segments & (self.spans.first_rows >= 0))
+
+    @cached_property
     def without_keys(self) -> npt.NDArray[np.bool_]:
         """(s,) whether a line's segment is live and its keys have yet to be made."""
         return (self.spans.first_rows == NO_KEYS_YET) & self.live_segments
@@ -57,7 +66,7 @@ def take_snapshot(store: Store, previous: Snapshot | None) -> Snapshot:
         except FileNotFoundError as error:
             if _is_current(store, state):
                 raise MemoryStoreError(f"{store.directory}: cannot be read ({said(error)})") from error
-            continue  # a compaction replaced the files in between
+            continue  # a compaction dropped files in between
         save_if_worth(store, spans, state, unsaved)
         return _advance(known, state, entries, spans)
 
@@ -69,24 +78,14 @@ def _is_current(store: Store, state: State) -> bool:
 
 def _advance(previous: Snapshot | None, state: State, entries: MappedEntries, changed: Spans) -> Snapshot:
     """changed: the segments that are new or changed since `previous`."""
-    live = np.ones(entries.count, np.bool_)
-    spans, live_segments, removed = changed, changed.removed == LIVE, changed.removed == REMOVED
+    spans, live, removed = changed, changed.removed == LIVE, changed.removed == REMOVED
     if previous is not None:
-        live[: previous.rows] = previous.live
         last = previous.spans.segment_ids[-1] if len(previous.spans) else -1
         new = changed.segment_ids > last
         spans = previous.spans.with_keys(changed.where(~new)) if not new.all() else previous.spans
         spans = spans.followed_by(changed.where(new)) if new.any() else spans
-        live_segments = np.concatenate([previous.live_segments, live_segments[new]])
+        live = np.concatenate([previous.live_segments, live[new]])
         removed = np.concatenate([previous.removed_segments, removed[new]])
         lines = np.searchsorted(spans.segment_ids, changed.segment_ids)
-        live_segments[lines], removed[lines] = changed.removed == LIVE, changed.removed == REMOVED
-    differs = changed.first_rows >= 0  # without keys there is nothing to hide
-    if previous is None:
-        differs &= changed.removed != LIVE
-    columns = (changed.first_rows, changed.counts, changed.removed)
-    for first, count, how in zip(*(column[differs].tolist() for column in columns), strict=True):
-        live[first : first + count] = how == LIVE
-    return Snapshot(
-        state.generation, state.epoch, entries, spans, live, int(live.sum()), live_segments, removed
-    )
+        live[lines], removed[lines] = changed.removed == LIVE, changed.removed == REMOVED
+    return Snapshot(state.generation, state.epoch, entries, spans, live, removed)

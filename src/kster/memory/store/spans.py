@@ -7,7 +7,8 @@ its keys may be made later. Rows are in the order in which keys were made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import threading
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
+SPARE = 8  # room for 1/SPARE more lines than there are
 NO_KEYS_YET = -1  # instead of a first row
 NO_KEYS_POSSIBLE = -2
 
@@ -31,11 +33,12 @@ class Spans:
     target_groups: Ints  # (s,) equal for equal target texts
     pair_hashes: Ints  # (s,) equal for equal pairs of texts
     removed: Ints  # (s,) LIVE, REMOVED or KEPT when the line was made: `Snapshot.live_segments` is newer
+    storage: Storage | None = field(default=None, kw_only=True)  # that the columns are the beginnings of
 
     @classmethod
     def of(cls, rows: list[tuple[int, ...]]) -> Spans:
         """From database rows with these columns in this order."""
-        table = np.array(rows, np.int64).reshape(-1, len(fields(cls)))
+        table = np.array(rows, np.int64).reshape(-1, len(COLUMNS))
         return cls(*(np.ascontiguousarray(column) for column in table.T))
 
     def __len__(self) -> int:
@@ -43,18 +46,26 @@ class Spans:
 
     @property
     def columns(self) -> list[Ints]:
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, name) for name in COLUMNS]
 
     def where(self, mask: npt.NDArray[np.bool_] | Ints) -> Spans:
         """These lines, by a mask or by their numbers."""
         return Spans(*(column[mask] for column in self.columns))
 
     def followed_by(self, others: Spans) -> Spans:
-        return Spans(*(np.concatenate(pair) for pair in zip(self.columns, others.columns, strict=True)))
+        """As a rule the two share storage: what is added costs as much as it is long."""
+        if not len(others):
+            return self
+        storage = self.storage
+        if storage is None or not storage.take(len(self), others):
+            storage = Storage(self, others)
+        return Spans(*storage.table[:, : len(self) + len(others)], storage=storage)
 
     def updated(self, newer: Spans) -> Spans:
         """With these lines in the place of those of the same segments, and the others behind them."""
         known = newer.segment_ids <= (self.segment_ids[-1] if len(self) else -1)
+        if not known.any():
+            return self.followed_by(newer)
         old, lines = newer.where(known), np.searchsorted(self.segment_ids, newer.segment_ids[known])
         columns = [column.copy() for column in self.columns]
         for column, changed in zip(columns, old.columns, strict=True):
@@ -64,26 +75,19 @@ class Spans:
     def with_keys(self, made: Spans) -> Spans:
         """With the keys that were made for some of these segments; made: their lines as they are now."""
         lines = np.searchsorted(self.segment_ids, made.segment_ids)
+        if np.array_equal(self.first_rows[lines], made.first_rows):
+            return self
         changed = {}
         for name in ("first_rows", "counts", "checksums"):
             changed[name] = getattr(self, name).copy()
             changed[name][lines] = getattr(made, name)
-        return replace(self, **changed)
+        return replace(self, **changed, storage=None)
 
     @cached_property
     def lines_by_row(self) -> Ints:
         """(r,) the lines that have keys, in the order of their rows."""
         lines = np.flatnonzero(self.first_rows >= 0)
         return lines[np.argsort(self.first_rows[lines], kind="stable")]  # fast where most is in order already
-
-    @cached_property
-    def rows_by_row(self) -> Ints:
-        """(r,) the first rows of these lines, ascending."""
-        return self.first_rows[self.lines_by_row]
-
-    def lines_of_rows(self, rows: Ints) -> Ints:
-        """The line of the segment each row belongs to; rows must be ≥ 0 and in the files."""
-        return self.lines_by_row[np.searchsorted(self.rows_by_row, rows, side="right") - 1]
 
     def lines_of_entries(self, ids: Ints) -> Ints:
         """The line of the segment each entry id belongs to; -1 where there is none."""
@@ -93,10 +97,12 @@ class Spans:
         inside = ids - self.first_entries[lines] < self.counts[lines]
         return np.where((lines >= 0) & inside, lines, -1)
 
-    def entries_of_rows(self, rows: Ints) -> Ints:
-        """(…) entry ids of (…) rows."""
-        lines = self.lines_of_rows(rows)
-        return rows - self.first_rows[lines] + self.first_entries[lines]
+    def entries_of_lines(self, lines: Ints) -> tuple[Ints, Ints, Ints]:
+        """(e,) each: rows, ids and places in the segment, of all entries of (m,) lines that have keys."""
+        counts = self.counts[lines]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.repeat(self.first_rows[lines], counts) + within
+        return rows, np.repeat(self.first_entries[lines], counts) + within, within
 
     def rows_of_entries(self, ids: Ints) -> Ints:
         """(…) rows of (…) entry ids; -1 where there is no such entry, or its keys are not made yet."""
@@ -104,3 +110,28 @@ class Spans:
         if len(self) == 0:
             return lines
         return np.where(lines >= 0, ids - self.first_entries[lines] + self.first_rows[lines], -1)
+
+
+COLUMNS = tuple(column.name for column in fields(Spans) if column.name != "storage")
+
+
+class Storage:
+    """Columns with room for more lines, which the first to ask gets: what somebody reads never changes."""
+
+    def __init__(self, first: Spans, others: Spans) -> None:
+        used = len(first) + len(others)
+        self.table = np.empty((len(COLUMNS), used + used // SPARE), np.int64)
+        self._used, self._lock = 0, threading.Lock()
+        self.take(0, first)
+        self.take(len(first), others)
+
+    def take(self, place: int, lines: Spans) -> bool:
+        """Write lines at this place, if that is where the free ones begin and there is room."""
+        with self._lock:
+            end = place + len(lines)
+            if self._used != place or end > self.table.shape[1]:
+                return False
+            for column, more in zip(self.table, lines.columns, strict=True):
+                column[place:end] = more
+            self._used = end
+            return True

@@ -16,20 +16,17 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from kster.errors import DamagedMemory, MemoryStoreError
 from kster.files import new_directory, sync_directory
 from kster.memory.store.change import Change
-from kster.memory.store.database import REMOVED, Database, State
+from kster.memory.store.database import Database, State
 from kster.memory.store.description import Description
-from kster.memory.store.entry_files import Appender, EntryFiles, MappedEntries, checksum_of
+from kster.memory.store.entry_files import EntryFiles, MappedEntries
 from kster.memory.store.failures import for_people, said
 from kster.memory.store.key_formats import key_format
 from kster.memory.store.locks import WriterLock
-from kster.memory.store.migrations import FORMAT, require_known
+from kster.memory.store.migrations import FORMAT, VALUES_DIVIDED, require_known
 from kster.memory.store.open_stores import open_stores, tick
-from kster.memory.store.spans import Spans
 from kster.memory.store.staging import sweep_staging
 
 ENTRIES = "entries"
@@ -47,7 +44,7 @@ class Store:
     def __init__(self, directory: Path, description: Description, lock_timeout: float = 30.0) -> None:
         self.directory = directory
         self.description = description
-        self._lock = WriterLock(directory / WRITER_LOCK, lock_timeout)
+        self.lock = WriterLock(directory / WRITER_LOCK, lock_timeout)
         self._reading = threading.Lock()
         self._reader: Database | None = None  # open while in use, and for a while longer
         self._readers_opened = 0
@@ -55,9 +52,10 @@ class Store:
         self.last_used = 0
         self.when_released: Callable[[], None] = lambda: None  # called when idle files are closed
         with self.reading() as database:
-            database.state()  # fails here rather than later when the file is no database of ours
             format = min(description.format, database.format())
             require_known(database.format(), directory)
+            if format == FORMAT:
+                database.state()  # fails here rather than later when the file is no database of ours
         if format < FORMAT:
             self._upgrade(format)
 
@@ -74,14 +72,23 @@ class Store:
         """Give an older memory the tables of this program, in one transaction.
 
         memory.json is changed first: if this dies at any moment, older programs refuse the memory, and the
-        next program of this version goes on. Entries are the same in every format.
+        next program of this version goes on. Entries are the same in every format; up to format 4 one file
+        had the values of all.
         """
         try:
-            with self._lock.held(UPGRADE_PATIENCE), for_people(self.directory, UNTOUCHED):
+            with self.lock.held(UPGRADE_PATIENCE), for_people(self.directory, UNTOUCHED):
                 self.description = replace(self.description, format=FORMAT)
                 self.description.write(self.directory)
-                with self._writer() as database, _transaction(database, "BEGIN IMMEDIATE"):
-                    database.migrate()
+                with self.writer() as database:
+                    with transaction(database, "BEGIN IMMEDIATE"):
+                        database.migrate()
+                        state = database.state()
+                        if format < VALUES_DIVIDED:
+                            self.files(state).divide_values(state.row_count)
+                    self.sweep(state)
+                    database.shrink(0)  # versions up to format 4 left removed text in unused pages
+                for path in (self.directory / INDEX).glob("ivf-*"):  # an index that they had
+                    path.unlink(missing_ok=True)
         except MemoryStoreError as error:
             raise type(error)(
                 f"{self.directory}: has format {format}, and must be upgraded to format {FORMAT} first; "
@@ -92,8 +99,8 @@ class Store:
             *(self.directory, FORMAT, format),
         )
 
-    def files(self, epoch: int) -> EntryFiles:
-        return entry_files(self.directory, self.description, epoch)
+    def files(self, state: State) -> EntryFiles:
+        return entry_files(self.directory, self.description, state.directory)
 
     def close(self) -> None:
         with self._reading:
@@ -124,7 +131,7 @@ class Store:
         """One consistent look at the database; short, since other readers of this process wait."""
         with self._reading, for_people(self.directory):
             reader = self._open_reader()
-            with _transaction(reader, "BEGIN"):
+            with transaction(reader, "BEGIN"):
                 yield reader
 
     @contextmanager
@@ -133,7 +140,7 @@ class Store:
         with for_people(self.directory):
             database = Database(self.directory)
             try:
-                with _transaction(database, "BEGIN"):
+                with transaction(database, "BEGIN"):
                     yield database
             finally:
                 database.close()
@@ -159,15 +166,15 @@ class Store:
 
     def map_entries(self, state: State) -> MappedEntries:
         """Raises FileNotFoundError when a compaction has replaced the files since `state` was read."""
-        files = self.files(state.epoch)
+        files = self.files(state)
         try:
-            return MappedEntries(files, state.row_count, self.description.vocabulary_size)
+            return MappedEntries(files, state.row_count, self.description.vocabulary_size, state.dropped)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise MemoryStoreError(f"{self.directory}: cannot be read ({said(error)})") from error
         except ValueError as error:  # shorter than recorded
-            problems = "; ".join(files.problems(state.row_count))
+            problems = "; ".join(files.problems(state.row_count, state.dropped))
             raise DamagedMemory(
                 f"{self.directory}: damaged ({problems}); restore it from a backup"
             ) from error
@@ -180,13 +187,13 @@ class Store:
 
         Short, since other writers wait. patience: seconds to wait for them, if more than usual.
         """
-        with self._lock.held(patience), for_people(self.directory, UNTOUCHED), self._writer() as database:
+        with self.lock.held(patience), for_people(self.directory, UNTOUCHED), self.writer() as database:
             change: Change | None = None
             try:
-                with _transaction(database, "BEGIN IMMEDIATE"):
+                with transaction(database, "BEGIN IMMEDIATE"):
                     state = database.state()
-                    self._sweep(state.epoch)
-                    change = Change(database, self.files(state.epoch), state)
+                    self.sweep(state)
+                    change = Change(database, self.files(state), state)
                     yield change
                     change.finish()
             except BaseException:
@@ -195,98 +202,41 @@ class Store:
                     change.undo()
                 raise
 
-    def compact(self) -> tuple[int, int]:
-        """Leave removed entries out of the files; returns the (segments, entries) dropped.
-
-        Files before the first of them stay what they are, under a second name; only later ones are copied.
-        """
-        with self._lock.held(), for_people(self.directory, UNTOUCHED), self._writer() as database:
-            with _transaction(database, "BEGIN IMMEDIATE"):
-                state = database.state()
-                self._sweep(state.epoch)
-                spans = database.spans()
-                live = spans.where(spans.removed != REMOVED)
-                if len(live) == len(spans):
-                    return 0, 0
-                count, firsts = self._copy(state, live, self.files(state.epoch + 1))
-                sync_directory(self.directory / ENTRIES)
-                database.drop_removed(firsts, state.generation + 1)
-                database.set_state(State(state.generation + 1, state.epoch + 1, count, state.next_entry))
-            self._sweep(state.epoch + 1)
-            for path in (self.directory / INDEX).glob("ivf-*"):  # an index that versions up to 0.2 had
-                path.unlink(missing_ok=True)
-            database.shrink()
-            return len(spans) - len(live), state.row_count - count
-
-    def _writer(self) -> closing[Database]:
+    def writer(self) -> closing[Database]:
         """A connection to write by, with the lock held; opened each time, so that an idle memory has none."""
         return closing(Database(self.directory))
 
-    def _copy(self, state: State, live: Spans, files: EntryFiles) -> tuple[int, list[tuple[int, int]]]:
-        """Put live entries into new files, in the order of their rows.
-
-        Returns their number and (first row, segment) of those that are at another place now.
-        """
-        old, live = self.map_entries(state), live.where(live.first_rows >= 0)
-        live = live.where(live.lines_by_row)
-        kept = files.create_from(self.files(state.epoch), old.values, _rows_without_gap(live))
-        appender, firsts = Appender(files, kept), []
-        try:
-            live = live.where(live.first_rows + live.counts > kept)
-            columns = (live.segment_ids, live.first_rows, live.counts, live.checksums)
-            for segment, first, count, checksum in zip(*(c.tolist() for c in columns), strict=True):
-                keys, values = old.keys(first, first + count), old.values[first : first + count]
-                if checksum_of(keys, values) != checksum:
-                    raise MemoryStoreError(
-                        f"{self.directory}: segment {segment} is damaged on disk; nothing was changed. "
-                        "Remove it, add it again if it is needed, and compact once more"
-                    )
-                there = max(0, kept - first)  # entries of the first segment that lie in files that are kept
-                if appender.count - there != first:
-                    firsts.append((appender.count - there, segment))
-                appender.append(keys[there:], values[there:])
-            appender.sync()
-            appender.close()
-        except BaseException:
-            appender.undo()
-            raise
-        return appender.count, firsts
-
-    def _sweep(self, epoch: int) -> None:
-        """Delete what dead writers left: entry files of other epochs, and unfinished imports."""
+    def sweep(self, state: State) -> None:
+        """Delete what dead writers left: entry files that do not count any more, and unfinished imports."""
         sweep_staging(self.directory)
         for path in (self.directory / ENTRIES).iterdir():
-            if path.name != str(epoch):
+            if path.name != str(state.directory):
                 shutil.rmtree(path, ignore_errors=True)
+        files = self.files(state)
+        files.drop(state.dropped)
+        files.old_values.unlink(missing_ok=True)
 
 
 def _fill(directory: Path, description: Description) -> None:
-    with closing(Database(directory, new=True)) as database, _transaction(database, "BEGIN"):
+    with closing(Database(directory, new=True)) as database, transaction(database, "BEGIN"):
         database.migrate()
-    entry_files(directory, description, epoch=0).create()
+    entry_files(directory, description, 0).create()
     description.write(directory)
     sync_directory(directory / ENTRIES)
     sync_directory(directory)
 
 
-def entry_files(directory: Path, description: Description, epoch: int) -> EntryFiles:
+def entry_files(directory: Path, description: Description, name: int) -> EntryFiles:
     return EntryFiles(
-        directory / ENTRIES / str(epoch),
+        directory / ENTRIES / str(name),
         description.dimension,
         description.entries_per_shard,
         key_format(description.keys),
     )
 
 
-def _rows_without_gap(spans: Spans) -> int:
-    """How many rows from the first on all belong to these segments, which are in the order of their rows."""
-    before = np.cumsum(spans.counts) - spans.counts
-    moved = np.flatnonzero(spans.first_rows != before)
-    return int(before[moved[0]] if len(moved) else spans.counts.sum())
-
-
 @contextmanager
-def _transaction(database: Database, begin: str) -> Iterator[None]:
+def transaction(database: Database, begin: str) -> Iterator[None]:
     database.execute(begin)
     try:
         yield
