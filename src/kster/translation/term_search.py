@@ -70,15 +70,16 @@ class _Sentence:
     def due(self, progress: Progress) -> tuple[float, tuple[float, ...]]:
         """What the terms that a hypothesis misses will cost, and how much of that is for the rest of the
         forms that it is in; few differ, so that is worked out once."""
-        if progress not in self._due:
+        known = self._due.get(progress)
+        if known is None:
             within = {i for i, _ in progress.within if progress.left[i][0]}
             due = sum(
                 count * (COST_OF_BEGINNING + rest)
                 for (count, _), rest in zip(progress.left, self._rest, strict=True)
             )
             rests = tuple(self._rest[i] for i in within)
-            self._due[progress] = due - COST_OF_BEGINNING * len(within), rests
-        return self._due[progress]
+            known = self._due[progress] = due - COST_OF_BEGINNING * len(within), rests
+        return known
 
     def follow(self, parents: list[int], tokens: list[int], text_of: Callable[[int], str]) -> None:
         """Go on with beams that have read these tokens after what their parents had read."""
