@@ -24,6 +24,7 @@ def kinds_of(*pairs: tuple[str, str]) -> list[tuple[str, int]]:
         ("version 2.5", "Version 2.6"),
         ("press it twice", "1500 Mal drücken"),
         ("keep 250 of them", "einige behalten"),
+        ("within 30 days", "innerhalb von vierzig Tagen"),
     ],
 )
 def test_a_number_of_one_side_alone_is_listed(source: str, target: str) -> None:
@@ -38,6 +39,11 @@ def test_a_number_of_one_side_alone_is_listed(source: str, target: str) -> None:
         ("2 000 people", "2000 Leute"),
         ("on 5/13/2020", "am 13.05.2020"),
         ("two lids", "2 Deckel"),
+        ("within 30 days", "innerhalb von dreißig Tagen"),
+        ("more than 25 days", "mehr als fünfundzwanzig Tage"),
+        ("from the 90th day", "ab dem neunzigsten Tag"),
+        ("before the fifteenth day of the twenty-first month", "vor dem 15. Tag des 21. Monats"),
+        ("Article 43 and its ninth indent", "Artikel 43 sowie Artikel 43 neunter Gedankenstrich"),
         ("the 1986/1987 year", "das Jahr 1986/87"),
         ("at 3:00 PM", "um 15:00 Uhr"),
         ("see {0} and %1$s", "siehe {0} und %1$s"),
