@@ -12,7 +12,7 @@ Two things are checked in the finished text, since no single token shows them:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -33,37 +33,21 @@ CLEAR = 0.8  # … and the share of these that must have the same
 MORE_CANDIDATES = 16  # in place of those that must not be taken
 UNWANTED = -1.0e4  # log p of those
 
-SearchAgain = Callable[[list[int], list[Voice]], list[list[Hypothesis]]]
-"""Given sentences and a voice for each, their hypotheses without the words of the other voice."""
 
-
-def chosen(
+def wished_voices(
     model: BaseModel,
     texts: Sequence[str],
     found: Sequence[list[Hypothesis]],
     memory: SearchableMemory | None,
-    again: SearchAgain,
-) -> list[list[Hypothesis]]:
-    """The hypotheses of each text, the one to take first."""
-    ordered = [_true_to_source(model, text, own) for text, own in zip(texts, found, strict=True)]
+) -> list[tuple[Voice, ...]]:
+    """The voices in which to search for each text again: none if its best hypothesis speaks as it should."""
     if not speaks(model.target_lang or ""):
-        return ordered
-    wishes = {
-        i: wish
-        for i, (text, own) in enumerate(zip(texts, ordered, strict=True))
-        if own and (wish := _wish(model, text, own[0], memory))
-    }
-    if not wishes:
-        return ordered
-    rows = [(i, voice) for i, voices in wishes.items() for voice in voices]
-    more = again([i for i, _ in rows], [voice for _, voice in rows])
-    for i, voices in wishes.items():
-        own = ordered[i] + [one for (j, _), new in zip(rows, more, strict=True) if j == i for one in new]
-        ordered[i] = _in_one_voice(model, texts[i], own, voices)[: len(ordered[i])]
-    return ordered
+        return [()] * len(texts)
+    each = zip(texts, found, strict=True)
+    return [_wish(model, text, own[0], memory) if own else () for text, own in each]
 
 
-def _true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
+def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
     """With the best first that denies what its source denies, and leaves no name out."""
     if len(own) < 2:
         return own
@@ -115,9 +99,18 @@ def clear_voice(memory: SearchableMemory, text: str, language: str) -> Voice | N
     return voice if count >= CLEAR * heard.total() else None
 
 
-def _in_one_voice(
-    model: BaseModel, text: str, own: list[Hypothesis], voices: tuple[Voice, ...]
+def in_one_voice(
+    model: BaseModel,
+    text: str,
+    own: list[Hypothesis],
+    more: Sequence[Hypothesis],
+    voices: tuple[Voice, ...],
 ) -> list[Hypothesis]:
+    """As many hypotheses as there were, with the best first that speaks in one of the voices.
+
+    own: those found at first; more: those searched for in the voices.
+    """
+    count, own = len(own), [*own, *more]
     languages = model.source_lang or "", model.target_lang or ""
     best, *others = own
     others = [one for one in sorted(set(others), key=lambda one: -one.score) if one.tokens != best.tokens]
@@ -130,7 +123,8 @@ def _in_one_voice(
         and not loses_negation(text, one, *languages)
         for one in written
     ]
-    return first_good([best, *others], [False, *good]) if any(good) else [best, *others]
+    chosen = first_good([best, *others], [False, *good]) if any(good) else [best, *others]
+    return chosen[:count]
 
 
 class InOneVoice:
