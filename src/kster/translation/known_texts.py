@@ -15,10 +15,12 @@ class Taught:
 
     marked: whether the keys of the newest example were made with marks for codes; then the text is translated
     with marks, too. They were not in older versions, nor are they where source and target differ in codes.
+    here: the newest translation from where the text stands, if it has others elsewhere.
     """
 
     targets: tuple[str, ...] = ()
     marked: bool = False
+    here: str | None = None
 
     def __bool__(self) -> bool:
         return bool(self.targets)
@@ -27,11 +29,13 @@ class Taught:
 class KnownTexts:
     """How some memories translate a text that they hold as a source; for as long as one call takes.
 
-    expected: texts that will be asked for, which are looked up at once.
+    expected: texts that will be asked for, which are looked up at once. context: where they stand.
     """
 
-    def __init__(self, memories: Sequence[Memory], expected: Sequence[str] = ()) -> None:
-        self._memories = memories
+    def __init__(
+        self, memories: Sequence[Memory], expected: Sequence[str] = (), context: str | None = None
+    ) -> None:
+        self._memories, self._context = memories, context
         self._known: dict[str, Taught] = {}
         self._look_up(expected)
 
@@ -51,7 +55,9 @@ class KnownTexts:
                 for segment in own[text]
             ]
             targets = tuple(dict.fromkeys(segment.target for _, segment in found))
-            self._known[text] = Taught(targets, bool(found) and _is_marked(*found[-1]))
+            here = [segment.target for _, segment in found if segment.context == self._context]
+            preferred = here[-1] if here and self._context is not None and len(targets) > 1 else None
+            self._known[text] = Taught(targets, bool(found) and _is_marked(*found[-1]), preferred)
 
 
 def _is_marked(memory: Memory, segment: Segment) -> bool:
