@@ -68,6 +68,8 @@ def test_a_lost_placeholder_or_tag_is_named(source: str, target: str, reason: st
 
 def test_codes_may_move_and_links_may_be_localised() -> None:
     assert codes_differ("%s of %d", "von %2$d: %1$s") is None
+    assert codes_differ("%sLoading %s, %iHz", "%sLade %s, %i Hz") is None
+    assert codes_differ("%sLoading %s", "Lade %s") == "%s not in the target"
     same = ('See <a href="/en/help">help</a>', '<a href="/de/hilfe">Hilfe</a> ansehen')
     assert codes_differ(*same) is None
     assert codes_differ("R&amp;D, https://x.org/en", "F&E, https://x.org/de") is None

@@ -16,6 +16,8 @@ _NUMBER = re.compile(r"\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+")
 _SMALL = 12  # numbers up to here may be said in other ways: "both", "weekly"
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.I)
 _POSITION = re.compile(r"%\d+\$")
+# "%sLoading" is a conversion before a word, which is translated.
+_CONVERSION = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[diouxXeEfgGcs])[^\W\d_]+")
 _TAG_NAMES = re.compile(r"[<\[](/?[A-Za-z][\w:.-]*)")
 _MARKS = "\"'(„“”).,;:!?…"
 _WORD = re.compile(r"[\"'(„“]?[^\W\d_]+(?:['’-][^\W\d_]+)*[\"')“”.,;:!?…]*")
@@ -82,7 +84,7 @@ def _codes(text: str) -> Counter[str]:
         if kind in _TAGS or (kind == "break" and code[0] == "<"):
             found.update(f"<{name.lower()}>" for name in _TAG_NAMES.findall(code))
         elif kind in _PLACEHOLDERS:
-            found[_POSITION.sub("%", code)] += 1
+            found[_POSITION.sub("%", _CONVERSION.sub(r"\1", code))] += 1
     return found
 
 
