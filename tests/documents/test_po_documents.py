@@ -11,7 +11,7 @@ import polib
 import pytest
 
 from documents.translated import capitals, texts, written
-from kster import Translator
+from kster import Memory, Translator
 from kster.documents.kinds import open_document
 from kster.errors import KsterError
 from kster.formats import Pair, read_pairs, write_pairs
@@ -275,3 +275,39 @@ def require_gettext_to_accept(content: str, directory: Path) -> None:
     command = ["msgfmt", "--check", "--output-file=/dev/null", directory / "checked.po"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + content
+
+
+TWO_PRINTS = (
+    HEADER
+    + """
+msgctxt "menu"
+msgid "open the red lid"
+msgstr ""
+
+msgctxt "state"
+msgid "open the red lid"
+msgstr ""
+"""
+)
+
+
+@pytest.mark.parametrize("suffix", ["po", "xlf"])
+def test_a_text_is_translated_as_it_was_taught_in_its_context(
+    taught_marian: Path, tmp_path: Path, suffix: str
+) -> None:
+    with Translator(taught_marian) as translator, Memory.create(tmp_path / "m", translator.model) as memory:
+        for target, context in (("Deckel auf", "menu"), ("offener Deckel", "state")):
+            memory.import_pairs([Pair("open the red lid", target, context=context)])
+        source = tmp_path / f"two.{suffix}"
+        source.write_text(TWO_PRINTS if suffix == "po" else TWO_UNITS, encoding="utf-8")
+        translator.translate_file(source, tmp_path / f"done.{suffix}", memory=memory)
+    done = (tmp_path / f"done.{suffix}").read_text(encoding="utf-8")
+    assert 0 < done.index("Deckel auf") < done.index("offener Deckel")
+
+
+TWO_UNITS = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file source-language="en" target-language="de" datatype="plaintext" original="x"><body>
+<trans-unit id="1" resname="menu"><source>open the red lid</source></trans-unit>
+<trans-unit id="2"><source>open the red lid</source><note>state</note></trans-unit>
+</body></file></xliff>
+"""

@@ -24,6 +24,7 @@ def kinds_of(*pairs: tuple[str, str]) -> list[tuple[str, int]]:
         ("version 2.5", "Version 2.6"),
         ("press it twice", "1500 Mal drücken"),
         ("keep 250 of them", "einige behalten"),
+        ("within 30 days", "innerhalb von vierzig Tagen"),
     ],
 )
 def test_a_number_of_one_side_alone_is_listed(source: str, target: str) -> None:
@@ -38,6 +39,11 @@ def test_a_number_of_one_side_alone_is_listed(source: str, target: str) -> None:
         ("2 000 people", "2000 Leute"),
         ("on 5/13/2020", "am 13.05.2020"),
         ("two lids", "2 Deckel"),
+        ("within 30 days", "innerhalb von dreißig Tagen"),
+        ("more than 25 days", "mehr als fünfundzwanzig Tage"),
+        ("from the 90th day", "ab dem neunzigsten Tag"),
+        ("before the fifteenth day of the twenty-first month", "vor dem 15. Tag des 21. Monats"),
+        ("Article 43 and its ninth indent", "Artikel 43 sowie Artikel 43 neunter Gedankenstrich"),
         ("the 1986/1987 year", "das Jahr 1986/87"),
         ("at 3:00 PM", "um 15:00 Uhr"),
         ("see {0} and %1$s", "siehe {0} und %1$s"),
@@ -62,6 +68,8 @@ def test_a_lost_placeholder_or_tag_is_named(source: str, target: str, reason: st
 
 def test_codes_may_move_and_links_may_be_localised() -> None:
     assert codes_differ("%s of %d", "von %2$d: %1$s") is None
+    assert codes_differ("%sLoading %s, %iHz", "%sLade %s, %i Hz") is None
+    assert codes_differ("%sLoading %s", "Lade %s") == "%s not in the target"
     same = ('See <a href="/en/help">help</a>', '<a href="/de/hilfe">Hilfe</a> ansehen')
     assert codes_differ(*same) is None
     assert codes_differ("R&amp;D, https://x.org/en", "F&E, https://x.org/de") is None

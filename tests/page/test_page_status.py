@@ -117,6 +117,18 @@ def test_the_history_says_what_happened_and_brings_older_versions_back(
     assert teaching(server, memory) == ["offen"]
 
 
+def test_examples_of_one_source_say_where_they_stand(
+    open_page: Open, memory: int, server: RunningServer
+) -> None:
+    for target, context in (("auf", "menu"), ("offen", "state")):
+        example = {"source": "open", "target": target, "pair": "en-de", "context": context}
+        assert server.http.post(f"/v1/memories/{memory}/segments", json=example).is_success
+    page = open_page(f"/#/memory/{memory}")
+    expect(examples(page)).to_have_count(2)
+    expect(examples(page).filter(has_text="auf")).to_contain_text("menu")
+    expect(examples(page).filter(has_text="offen")).to_contain_text("state")
+
+
 def test_nothing_is_changed_in_a_list_that_is_being_left(
     open_page: Open, memory: int, server: RunningServer
 ) -> None:

@@ -137,6 +137,10 @@ def test_status_history_and_restoring_through_v1(server: RunningServer, memory: 
     wanted = {"text": "close", "source": "en", "target": "de", "memories": [memory], "matches": 1}
     answer = server.http.post("/v1/translate", json={**wanted, "context": "c"}).json()
     assert answer["translations"][0]["matches"][0]["percentage"] == 101
+    server.http.post(url, json={"source": "close", "target": "geschlossen", "context": "state"})
+    for context, text in (("c", "zu"), ("state", "geschlossen")):
+        answer = server.http.post("/v1/translate", json={**wanted, "context": context}).json()
+        assert answer["translations"][0]["text"] == text
     assert server.http.put(f"{url}/999/status", json={"status": "draft"}).status_code == 404
     assert server.http.put(f"{url}/{new['id']}/status", json={"status": "good"}).status_code == 400
 

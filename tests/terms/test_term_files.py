@@ -83,6 +83,14 @@ def test_a_broken_line_costs_that_line_only(tmp_path: Path) -> None:
     ]
 
 
+def test_a_cell_may_have_several_targets(tmp_path: Path) -> None:
+    path = tmp_path / "house.csv"
+    path.write_text('source,target\ngroup head,"Brühgruppe; Brühkopf;"\n', encoding="utf-8")
+    with TermBase.create(tmp_path / "base", "en", "de") as base:
+        base.import_file(path)
+        assert [one.targets for one in base.terms()] == [("Brühgruppe", "Brühkopf")]
+
+
 def test_rows_of_one_source_are_its_accepted_targets(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\tde\nshortcut\tKürzel\nhose\tSchlauch\nshortcut\tKombination\n")
     with TermBase.create(tmp_path / "b.terms", "en", "de") as base:

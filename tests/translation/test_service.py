@@ -42,7 +42,7 @@ def translate(
         words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
         return Output(((written, -1.0),), None, (tuple((span, span) for span in words),))
 
-    def find(text: str) -> Taught:
+    def find(text: str, context: str | None) -> Taught:
         return Taught((known[text],)) if text in known else Taught()
 
     cutting = Cutting(lambda text: len(text) < 200, find, sentences, languages=("en", "de"))
@@ -131,7 +131,7 @@ def test_the_hypothesis_that_was_taken_comes_first_whatever_its_score_and_howeve
     def model(wanted: Round) -> list[Output]:
         return [Output(tuple(zip(said[text], scores, strict=True))) for text in wanted.texts]
 
-    cutting = Cutting(lambda _: True, lambda _: Taught(), sentences=True)
+    cutting = Cutting(lambda _: True, lambda *_: Taught(), sentences=True)
     (done,) = run(translation_steps(["Go. Wait."], Decoding(n_best=4), cutting), model)
     assert done.text == "Geh nicht. Warte."
     assert set(done.alternatives) == {"Geh. Warte.", "Geh nicht. Halt.", "Geh. Halt."}

@@ -8,10 +8,9 @@ from kster.terms import Term, TermBase, is_kept, term
 from kster.terms.gender import readings_before
 from kster.translation.term_agreement import DISAGREEMENT, NO_ARTICLE, agreement_of
 from kster.translation.term_constraints import (
+    Course,
     Requirement,
     Trie,
-    continuations,
-    start,
     written_terms,
 )
 from kster.translation.term_guide import TermGuide
@@ -128,10 +127,11 @@ def _requirement(*forms: list[list[int]], count: int = 1) -> Requirement:
 
 def _read(requirement: Requirement, tokens: list[int]) -> int:
     """How much is unmet after some tokens."""
-    progress = start([requirement])
-    for i, token in enumerate(tokens):
-        after = continuations([requirement], progress, first=i == 0)
-        progress = after.get(token, progress.outside)
+    course = Course([requirement])
+    progress = course.start
+    for token in tokens:
+        forms, outside = course.ahead(progress)
+        progress = forms.get(token, outside)
     return progress.unmet
 
 
@@ -152,9 +152,10 @@ def test_a_longer_form_counts_once() -> None:
 def test_a_form_that_is_left_while_it_grows_is_none() -> None:
     """ "auf" has been met, "aufzu" is no word: the search must go on to "aufzupumpen"."""
     divided = _requirement([[8], [5]], [[5, 6, 7]])
-    progress = start([divided])
+    course = Course([divided])
+    progress = course.start
     for token, grown in ((8, False), (5, False), (6, True), (7, False)):
-        progress = continuations([divided], progress, first=False)[token]
+        progress = course.ahead(progress).forms[token]
         assert progress.grown == grown
     assert not progress.unmet
 

@@ -66,6 +66,22 @@ def test_an_added_segment_wins_among_many_others(translator: Translator, memory:
     assert texts(translator.translate([*ENGLISH, NEW[0]], memory=memory)) == [*GERMAN, NEW[1]]
 
 
+def test_of_several_taught_translations_the_one_from_the_same_context_is_taken(
+    translator: Translator, memory: Memory
+) -> None:
+    for target, context in (("Deckel auf", "menu"), ("offener Deckel", "state"), ("Deckel öffnen", "help")):
+        memory.import_pairs([Pair(NEW[0], target, None, None, context)])
+    assert translator.translate(NEW[0], memory=memory).text == "Deckel öffnen"  # the newest
+    for context, target in (("menu", "Deckel auf"), ("state", "offener Deckel"), ("other", "Deckel öffnen")):
+        one = translator.translate(
+            f"{NEW[0]}\n{NEW[0]}", memory=memory, context=context, confidence=True, explain=True
+        )
+        assert one.text == f"{target}\n{target}"
+        assert one.confidence is not None
+    memory.set_status([memory.find_sources([NEW[0]])[NEW[0]][0].id], "rejected")
+    assert translator.translate(NEW[0], memory=memory, context="menu").text == "Deckel öffnen"
+
+
 def test_unrelated_text_is_left_to_the_base_model(translator: Translator, memory: Memory) -> None:
     memory.add(*NEW)
     assert texts(translator.translate(ENGLISH, memory=memory, method="kster")) == GERMAN

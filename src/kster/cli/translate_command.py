@@ -88,6 +88,15 @@ def translate(
             help="Show how likely each line and word is right, from 0 to 1, in --json or as notes.",
         ),
     ] = False,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Where the lines stand: of several translations a line was taught with, take the one from "
+            "there.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object per line.")] = False,
     whole_lines: Annotated[
         bool,
@@ -124,6 +133,7 @@ def translate(
         "n_best": n_best,
         "explain": explain is not None,
         "confidence": confidence,
+        "context": context,
         "split_sentences": not whole_lines,
         "batch_sentences": batch_sentences,
     }
@@ -150,7 +160,9 @@ def translate(
         return
     done = 0
     with _writer(output, lambda: done) as out:
-        find = partial(translator.memory.matches, n=matches, least=LEAST_MATCH) if matches else None  # type: ignore[union-attr]
+        find = None
+        if matches:
+            find = partial(translator.memory.matches, n=matches, least=LEAST_MATCH, context=context)  # type: ignore[union-attr]
         writer = choose_writer(out, translator, method, explain, json, find)
         writer.begin()
         # Not beside the translations themselves: a bar would run into them.

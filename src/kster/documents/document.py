@@ -60,10 +60,11 @@ def require_time() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A text to translate, and where it stands, for people: `line 12`, `messages.open`."""
+    """A text to translate, and where it stands, for people (`line 12`, `messages.open`) and for memories."""
 
     text: tuple[Token, ...]
     where: str = ""
+    context: str | None = None
 
 
 class Document(Protocol):
@@ -110,15 +111,17 @@ class Places(Generic[AnyStr]):
         write: Write,
         where: str = "",
         *,
+        context: str | None = None,
         fills: bool = False,
     ) -> None:
         """Note units that stand between start and end; `write` turns their translations into what comes
         there.
 
-        fills: whether to write even if the translations equal the source, as for an empty target.
+        context: as segments of a memory name it. fills: whether to write even if the translations equal the
+        source, as for an empty target.
         """
         require_time()
-        self.units += [Unit(tuple(text), where) for text in texts]
+        self.units += [Unit(tuple(text), where, context) for text in texts]
         self._places.append(_Place(start, end, len(texts), write, fills))
 
     def change(self, start: int, end: int, new: str, *, before_others: bool = False) -> None:

@@ -104,8 +104,9 @@ class _Catalogue(TextDocument):
             inside = inner.written(done) if is_wrapped else plain(done[0]).strip()
             return self._as_lines(string_lines(keyword, ahead + inside + behind), start, end)
 
-        where = f"line {entry.line}"
-        self.places.add(self._starts[start], self._end_of(start, end), texts, write, where, fills=True)
+        where, context = f"line {entry.line}", entry.text("msgctxt") or None
+        begin, behind_it = self._starts[start], self._end_of(start, end)
+        self.places.add(begin, behind_it, texts, write, where, context=context, fills=True)
 
     def _mark_fuzzy(self, entry: Entry) -> None:
         if entry.is_fuzzy:

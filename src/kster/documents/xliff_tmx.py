@@ -10,7 +10,7 @@ from kster.documents.document import Half, Text, coded, has_prose
 from kster.documents.xml_places import Element, XmlText, both_tags, content_of, with_attributes
 from kster.errors import FormatError
 from kster.formats.language_picker import best_two
-from kster.formats.xliff import FINISHED, UNTRANSLATED
+from kster.formats.xliff import FINISHED, MAX_CONTEXT, UNTRANSLATED
 from kster.formats.xml import CODES
 from kster.text.languages import AUTO, match_rank, may_be
 
@@ -50,7 +50,8 @@ class _TwoLanguages(XmlText, ABC):
             return before + begin + inside + end + after
 
         where = next((name for e in source.around() if (name := e.get("id") or e.get("tuid"))), "")
-        self.places.add(*place, coded(_content(source)), write, where, fills=True)
+        context = _context(source)
+        self.places.add(*place, coded(_content(source)), write, where, context=context, fills=True)
 
     def _tag_like(self, element: Element, local: str) -> str:
         """The start tag of a new element beside another."""
@@ -165,6 +166,16 @@ class TmxDocument(_TwoLanguages):
         if self.declared_source is None:
             raise FormatError("it does not say which language is its source; name it instead of `auto`")
         return self.declared_source
+
+
+def _context(source: Element) -> str | None:
+    """As an import of the file would name it: what its unit is called, or else the unit's first note."""
+    unit = next((e for e in source.around() if e.local in ("trans-unit", "unit")), None)
+    if unit is None:
+        return None
+    note = unit.child("note") or next((e.child("note") for e in unit if e.local == "notes"), None)
+    named = (unit.get("resname"), unit.get("name"), note.text if note is not None else None)
+    return next((text.strip()[:MAX_CONTEXT] for text in named if text and text.strip()), None)
 
 
 def _content(element: Element) -> list[str | Half]:

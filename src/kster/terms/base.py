@@ -84,7 +84,10 @@ class TermBase:
     def open(cls, path: str | PathLike[str]) -> TermBase:
         path = Path(path)
         if not path.is_file():
-            raise KsterError(f"{path}: no such term base; make one with `kster terms create {path}`")
+            raise KsterError(
+                f"{path}: no such term base; make one with `kster terms create {path} "
+                "--source-lang CODE --target-lang CODE`"
+            )
         with _for_people(path, "nothing was changed"):
             connection = _connect(path)
             (application,) = connection.execute("PRAGMA application_id").fetchone()

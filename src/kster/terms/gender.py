@@ -62,7 +62,6 @@ _PRONOUNS = {"Sie", "Ihnen"}
 _ADJECTIVE_ENDINGS = ("e", "en", "em", "er", "es")
 MOST_ADJECTIVES = 2
 LEAST_STEM = 4  # letters of a singular, by which its plural in -e is known
-LONGEST_BEFORE = 100  # characters in which a noun, a determiner and two adjectives have room
 
 
 @lru_cache(maxsize=65_536)
@@ -83,7 +82,7 @@ def readings_before(text: str) -> Readings | None:
 
     "mit der neuen " → {"df"}; up to two adjectives may stand behind the determiner.
     """
-    words = text[-LONGEST_BEFORE:].split()
+    words = text.rsplit(maxsplit=MOST_ADJECTIVES + 3)  # the first may be many: it is not looked at then
     at = len(words) - 1
     while at >= 0 and words[at].lower() not in _DETERMINERS:
         is_adjective = words[at].islower() and words[at].endswith(_ADJECTIVE_ENDINGS) and words[at].isalpha()

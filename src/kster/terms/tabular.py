@@ -1,4 +1,5 @@
-"""Terms in TSV and CSV: a row is a source and one of its targets, the preferred one first.
+"""Terms in TSV and CSV: a row is a source and one of its targets, or several with ";" between them, the
+preferred one first.
 
 Without a header a row is source and target. A header names them as `source` and `target`, or by the codes of
 their languages, and may have the columns `part_of_speech` (or `pos`), `case`, `note`, `translate`,
@@ -71,7 +72,7 @@ def _term(row: dict[str, str]) -> Term:
     translate = _answer(row, "translate", default=True)
     return term(
         row["source"],
-        [row["target"]] if row["target"].strip() else [],
+        [target for target in row["target"].split(";") if target.strip()],
         part_of_speech=row.get("part_of_speech"),
         case=row.get("case", "").strip().lower() or "any",
         note=row.get("note", ""),

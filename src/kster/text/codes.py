@@ -56,14 +56,15 @@ class CodedText:
 
     plain: the text, with one character for each standalone code (OBJECT or BREAK) and none for the others.
     codes: each with its place in `plain`: a standalone code is at its own character, others are before the
-    character at their place.
+    character at their place. context: where it stands in a document, as segments of a memory name it.
     """
 
     plain: str
     codes: tuple[Placed, ...] = ()
+    context: str | None = None
 
     @classmethod
-    def of(cls, tokens: Iterable[Token]) -> CodedText:
+    def of(cls, tokens: Iterable[Token], context: str | None = None) -> CodedText:
         plain: list[str] = []
         codes: list[Placed] = []
         at = 0
@@ -75,7 +76,7 @@ class CodedText:
                 shown = "" if token.kind != "alone" else BREAK if token.breaks else OBJECT
             plain.append(shown)
             at += len(shown)
-        return cls("".join(plain), tuple(codes))
+        return cls("".join(plain), tuple(codes), context)
 
     @property
     def tokens(self) -> list[Token]:

@@ -27,8 +27,8 @@ _SUBJECT = re.compile(
 _SUBORDINATE = re.compile(
     "wenn|falls|sobald|bevor|ehe|nachdem|während|damit|um|solange|sofern|sooft|ob|wer|was|wo|statt|ohne"
 )
-_SOFTENING = re.compile("bitte|dann|danach|anschließend|zuerst|zunächst|jetzt|nun")
-_JOINING = re.compile("und|oder")
+_SOFTENING = {"bitte", "dann", "danach", "anschließend", "zuerst", "zunächst", "jetzt", "nun"}
+_JOINING = {"und", "oder"}
 
 _SENTENCE = re.compile(r"[^.!?:…\n]+[.!?:…]*")
 _CLAUSE = re.compile(r"[^,;–—()]+")
@@ -104,8 +104,8 @@ def orders_in(text: str, *, to_reader: bool = False) -> Iterator[Order]:
             here = _is_polite(words) and not asks  # somebody is told something in this clause
             for i, word in enumerate(words):
                 before = words[i - 1][0].lower() if i else ""
-                joined = bool(_JOINING.fullmatch(before)) and (here or (i == 1 and ordered))
-                softened = bool(_SOFTENING.fullmatch(before)) and i == 1 and may_begin
+                joined = before in _JOINING and (here or (i == 1 and ordered))
+                softened = before in _SOFTENING and i == 1 and may_begin
                 if not ((i == 0 and may_begin) or ((joined or softened) and word[0].islower())):
                     continue
                 told = _told(word[0], words[i + 1][0] if i + 1 < len(words) else "")

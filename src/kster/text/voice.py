@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from kster.text.imperatives import orders_in
@@ -125,8 +126,8 @@ def speaks_of_others(source: str) -> bool:
 
 
 def _heard(text: str, source: str) -> Iterator[Heard]:
-    is_you = re.search(r"\byour?\b", source, re.IGNORECASE) is not None and not speaks_of_others(source)
-    for order in orders_in(text, to_reader=is_you and not _ASKS.match(source)):
+    is_you, is_order = _says_to_reader(source)
+    for order in orders_in(text, to_reader=is_order):
         yield Heard(order.to, order.at, order.at + len(order.word), is_order=True)
     for found in _TO_ONE.finditer(text):
         yield Heard("du", *found.span())
@@ -136,6 +137,13 @@ def _heard(text: str, source: str) -> Iterator[Heard]:
     first_is_formal = is_you and not (several and re.match(r"\W*Ihr\b", text))
     for found in (_FORMAL if first_is_formal else _INNER_FORMAL).finditer(text):
         yield Heard("Sie", *found.span())
+
+
+@lru_cache(maxsize=1_024)
+def _says_to_reader(source: str) -> tuple[bool, bool]:
+    """Whether English speaks of "you" and nobody else, and whether it tells the reader something."""
+    is_you = re.search(r"\byour?\b", source, re.IGNORECASE) is not None and not speaks_of_others(source)
+    return is_you, is_you and not _ASKS.match(source)
 
 
 def _mixes(text: str, heard: list[Heard]) -> bool:

@@ -15,7 +15,7 @@ Three things are checked in the finished text, since no single token shows them:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -41,42 +41,18 @@ UNWANTED = -1.0e4  # log p of those
 
 BOTH: tuple[Voice, ...] = ("more", "less")
 
-SearchAgain = Callable[[list[int], list[Voice]], list[list[Hypothesis]]]
-"""Given sentences and a voice for each, their hypotheses without the words of the other voice."""
 
-
-def chosen(
+def wished_voices(
     model: BaseModel,
     texts: Sequence[str],
     found: Sequence[list[Hypothesis]],
     memory: SearchableMemory | None,
-    requirements: Sequence[Sequence[Requirement]],
-    again: SearchAgain,
-) -> list[list[Hypothesis]]:
-    """The hypotheses of each text, the one to take first. requirements: the terms that each must have."""
-    ordered = [_true_to_source(model, text, own) for text, own in zip(texts, found, strict=True)]
+) -> list[tuple[Voice, ...]]:
+    """The voices in which to search for each text again: none if its best hypothesis speaks as it should."""
     if not speaks(model.target_lang or ""):
-        return ordered
-    wishes: dict[int, tuple[Voice, ...]] = {}
-    for i, (text, own) in enumerate(zip(texts, ordered, strict=True)):
-        if not own or not (wish := _wish(model, text, own[0], memory)):
-            continue
-        if wish == ("less",):
-            said = own + _informally(model, text, own, requirements[i])
-            ordered[i] = _in_one_voice(model, text, said, wish)[: len(own)]
-        if ordered[i][0] is own[0]:
-            wishes[i] = wish
-    if not wishes:
-        return ordered
-    # Where "du" is wanted, "Sie" is searched for, too, and said anew.
-    rows = [(i, voice) for i, wish in wishes.items() for voice in (BOTH if wish == ("less",) else wish)]
-    more = again([i for i, _ in rows], [voice for _, voice in rows])
-    for i, wish in wishes.items():
-        new = [one for (j, _), found in zip(rows, more, strict=True) if j == i for one in found]
-        if wish == ("less",):
-            new += _informally(model, texts[i], new, requirements[i])
-        ordered[i] = _in_one_voice(model, texts[i], ordered[i] + new, wish)[: len(ordered[i])]
-    return ordered
+        return [()] * len(texts)
+    each = zip(texts, found, strict=True)
+    return [_wish(model, text, own[0], memory) if own else () for text, own in each]
 
 
 def _informally(
@@ -94,7 +70,7 @@ def _informally(
     return said
 
 
-def _true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
+def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
     """With the best first that says no order twice, denies what its source denies, and leaves no name out."""
     if len(own) < 2:
         return own
@@ -142,6 +118,11 @@ def _wish(
     return BOTH if mixed else ()
 
 
+def searched_voices(wish: tuple[Voice, ...]) -> tuple[Voice, ...]:
+    """Where "du" is wanted, "Sie" is searched for, too, and said anew."""
+    return BOTH if wish == ("less",) else wish
+
+
 def clear_voice(memory: SearchableMemory, text: str, language: str) -> Voice | None:
     """The voice of the segments whose sources resemble a text; None if they have no clear one."""
     targets = [match.segment.target for match in memory.matches(text, SIMILAR)]
@@ -152,9 +133,21 @@ def clear_voice(memory: SearchableMemory, text: str, language: str) -> Voice | N
     return voice if count >= CLEAR * heard.total() else None
 
 
-def _in_one_voice(
-    model: BaseModel, text: str, own: list[Hypothesis], voices: tuple[Voice, ...]
+def in_one_voice(
+    model: BaseModel,
+    text: str,
+    own: list[Hypothesis],
+    more: Sequence[Hypothesis],
+    voices: tuple[Voice, ...],
+    requirements: Sequence[Requirement],
 ) -> list[Hypothesis]:
+    """As many hypotheses as there were, with the best first that speaks in one of the voices.
+
+    own: those found at first; more: those searched for in the voices; requirements: the terms it must have.
+    """
+    count, own = len(own), [*own, *more]
+    if voices == ("less",):
+        own += _informally(model, text, more or own, requirements)
     languages = model.source_lang or "", model.target_lang or ""
     best, *others = own
     others = [one for one in sorted(set(others), key=lambda one: -one.score) if one.tokens != best.tokens]
@@ -169,7 +162,9 @@ def _in_one_voice(
         for one in written
     ]
     once = [is_good and not repeats_order(one) for is_good, one in zip(good, written, strict=True)]
-    return first_good([best, *others], [False, *(once if any(once) else good)])
+    good = once if any(once) else good
+    chosen = first_good([best, *others], [False, *good]) if any(good) else [best, *others]
+    return chosen[:count]
 
 
 class InOneVoice:

@@ -26,7 +26,7 @@ class DocumentTexts:
     def __init__(self, name: str, data: bytes, source: str, target: str) -> None:
         self._data = data
         self._document = open_document(name, data, source, target)
-        self._of_units = [CodedText.of(unit.text) for unit in self._document.units]
+        self._of_units = [CodedText.of(unit.text, unit.context) for unit in self._document.units]
         self.texts = list(dict.fromkeys(self._of_units))
 
     def written(self, translations: Mapping[CodedText, Translation]) -> bytes:

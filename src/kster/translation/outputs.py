@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 
@@ -19,7 +20,7 @@ from kster.text.projection import Link
 from kster.text.voice import Voice
 from kster.translation.batches import batches
 from kster.translation.beam import Hypothesis, PerSentence, Steering, beam_search
-from kster.translation.choice import NEARLY, InOneVoice, chosen
+from kster.translation.choice import NEARLY, InOneVoice, in_one_voice, searched_voices, true_to_source, wished_voices
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import Lesson, TokenExplanation, explain, with_terms
@@ -58,25 +59,46 @@ def outputs_of(
     threads = threads_for(model.device)
     for group, beam in _by_beam(guided, decoding.beam):
         order = sorted(group, key=lambda i: -len(sources[i]))
-        limits = [longest_translation(model, len(sources[i])) for i in order]
-        parts = [order[part] for part in batches(model, limits, beam, batch_sentences)]
+        wished: dict[int, _Wish] = {}  # what is to be searched for again, all of it together
 
-        def translated(own: list[int], beam: int = beam) -> tuple[list[int], list[Output], float]:
+        def translated(own: list[int], beam: int = beam, wished: dict[int, _Wish] = wished) -> _Made:
             call = _Call(decoder, decoding, penalty, memory, smoother, terms or TermGuide((), model))
             batch = _Batch(
                 call, [pieces[i] for i in own], [guided[i] for i in own], [sources[i] for i in own], beam
             )
-            made = batch.outputs()
+            if own[0] in outputs:
+                before = [wished[i] for i in own]
+                found = batch.in_voices([one.found for one in before], [one.voices for one in before])
+            else:
+                found, voices = batch.search()
+                each = zip(own, found, voices, strict=True)
+                wished.update({i: _Wish(hypotheses, wish) for i, hypotheses, wish in each if wish})
+            made = batch.outputs(found)
             if taught is not None and memory is not None:
                 made = batch.with_taught_words(made, taught, memory)
             return own, made, call.clock.seconds
 
-        for own, made, seconds in side_by_side(translated, shared_out(parts, threads), threads):
-            outputs.update(zip(own, made, strict=True))
-            if on_search is not None and memory is not None and model.device.type == "cpu":
-                on_search(seconds)
-            progress(len(outputs))
+        while order:
+            limits = [longest_translation(model, len(sources[i])) for i in order]
+            parts = [order[part] for part in batches(model, limits, beam, batch_sentences)]
+            first = order[0] not in outputs
+            for own, made, seconds in side_by_side(translated, shared_out(parts, threads), threads):
+                outputs.update(zip(own, made, strict=True))
+                if on_search is not None and memory is not None and model.device.type == "cpu":
+                    on_search(seconds)
+                progress(len(outputs))
+            order = [i for i in order if i in wished] if first else []
     return [outputs[i] for i in range(len(pieces))]
+
+
+_Made = tuple[list[int], list[Output], float]  # of which pieces, and seconds of search
+
+
+class _Wish(NamedTuple):
+    """What was found for a piece, and the voices in which it should be said instead."""
+
+    found: list[Hypothesis]
+    voices: tuple[Voice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +130,46 @@ class _Batch:
                 self.looked_up = LookedUp.of(call.memory, call.smoother, texts, model, sources)
             self.predict = SmoothedPredictor(self.looked_up.searcher, call.smoother, call.clock)
 
-    def outputs(self) -> list[Output]:
-        call, model = self.call, self.call.decoder.model
+    def search(self) -> tuple[list[list[Hypothesis]], list[tuple[Voice, ...]]]:
+        """The hypotheses of each text, and the voices in which to search for it again, if any."""
+        model = self.call.decoder.model
         found = self._search(range(len(self.texts)), self.predict)
-        requirements = [one.requirements for one in self.guided]
-        found = chosen(model, self.texts, found, call.memory, requirements, self._in_one_voice)
+        found = [true_to_source(model, text, own) for text, own in zip(self.texts, found, strict=True)]
+        wishes = wished_voices(model, self.texts, found, self.call.memory)
+        for i, voices in enumerate(wishes):
+            if voices == ("less",):  # perhaps one that was found can be said anew
+                said = self._in_one_voice(i, found[i], (), voices)
+                if said[0] is not found[i][0]:
+                    found[i], wishes[i] = said, ()
+        return found, wishes
+
+    def in_voices(
+        self, found: list[list[Hypothesis]], wishes: Sequence[tuple[Voice, ...]]
+    ) -> list[list[Hypothesis]]:
+        """What was found, searched for again where other voices are wished for."""
+        model, predict = self.call.decoder.model, self.predict
+        rows = [(i, voice) for i, voices in enumerate(wishes) for voice in searched_voices(voices)]
+        if not rows:
+            return found
+        places = [i for i, _ in rows]
+        if isinstance(predict, PerSentence):
+            predict = predict.keep(torch.tensor(places, device=model.device))
+        more = self._search(places, predict, [voice for _, voice in rows])
+        result = list(found)
+        for i, voices in enumerate(wishes):
+            if voices:
+                new = [one for at, own in zip(places, more, strict=True) if at == i for one in own]
+                result[i] = self._in_one_voice(i, found[i], new, voices)
+        return result
+
+    def _in_one_voice(
+        self, i: int, own: list[Hypothesis], more: Sequence[Hypothesis], voices: tuple[Voice, ...]
+    ) -> list[Hypothesis]:
+        model = self.call.decoder.model
+        return in_one_voice(model, self.texts[i], own, more, voices, self.guided[i].requirements)
+
+    def outputs(self, found: list[list[Hypothesis]]) -> list[Output]:
+        call, model = self.call, self.call.decoder.model
         found = [with_agreement(model, one.lessons, own) for one, own in zip(self.guided, found, strict=True)]
         return _outputs(
             *(model, self.texts, self.guided, self.sources, found),
@@ -133,7 +190,7 @@ class _Batch:
         guided = [one for one in guides.values() if one is not None]
         sources = model.tokenise_source([one.text for one in guided])
         again = _Batch(self.call, texts, guided, sources, max(self.beam, LEAST_BEAM))
-        new = dict(zip(missing, again.outputs(), strict=True))
+        new = dict(zip(missing, again.outputs(again.in_voices(*again.search())), strict=True))
         left = taught.missing(memory, texts, [one.hypotheses[0][0] for one in new.values()])
         for at, (i, lessons) in enumerate(missing.items()):
             brought = left.get(at, {}).keys() < lessons.keys()  # and nothing else was lost
@@ -178,13 +235,6 @@ class _Batch:
             n_best=self.beam,  # one of the others may have kept what the best has lost
             terms=steering,
         )
-
-    def _in_one_voice(self, places: list[int], voices: list[Voice]) -> list[list[Hypothesis]]:
-        """The search again, for these sentences alone, each without what speaks in the other voice."""
-        predict = self.predict
-        if isinstance(predict, PerSentence):
-            predict = predict.keep(torch.tensor(places, device=self.call.decoder.model.device))
-        return self._search(places, predict, voices)
 
 
 def _by_beam(guided: Sequence[Guided], beam: int) -> Iterator[tuple[list[int], int]]:

@@ -19,7 +19,8 @@ from kster.translation.result import Output
 
 
 class CodedPiece:
-    """request: what to translate first; None if there is nothing but codes.
+    """request: what to translate first; None if there is nothing but codes, or another translation was
+    taught where the text stands than elsewhere: that is the one then.
 
     A piece is translated with marks for its codes, but without its tags, since words between marks are
     translated worse; or as it is, if a memory knows it by keys without marks. Where marks are lost, it is
@@ -39,9 +40,13 @@ class CodedPiece:
         self.confidence: float | None = None
         self.repaired = self.is_bare = False
         self.request: str | None = str(source)
+        self._taught = taught(str(source))
+        if self._taught.here is not None and self._all_written():
+            self.request = None
+            self.hypotheses = [(recognise(self._taught.here), 0.0)]
+            return
         if not source.codes:
             return
-        self._taught = taught(str(source))
         if not any(map(str.isalnum, source.words)):
             self.request = None
             self.hypotheses = [(self._only_taught() or source, 0.0)]

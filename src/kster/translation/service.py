@@ -47,13 +47,14 @@ class Cutting:
     """How texts are cut into pieces.
 
     fits: whether a text is short enough for the model. taught: how a text was taught that a memory holds as
-    it is; then it comes back so, and is not cut. sentences: whether lines are cut into their sentences.
-    codes: whether strings are looked through for placeholders, tags and the like, to keep them; also words in
-    a script that the languages, those of source and target, are not written in.
+    it is, given where it stands if a document says so; then it comes back so, and is not cut. sentences:
+    whether lines are cut into their sentences. codes: whether strings are looked through for placeholders,
+    tags and the like, to keep them; also words in a script that the languages, those of source and target,
+    are not written in.
     """
 
     fits: Callable[[str], bool]
-    taught: Callable[[str], Taught]
+    taught: Callable[[str, str | None], Taught]
     sentences: bool
     codes: bool = True
     languages: tuple[str, str] = ("", "")
@@ -108,6 +109,7 @@ class _Plan:
             else CodedText(text)
         )
         self._source = str(self._text)
+        self._context = text.context if isinstance(text, CodedText) else None
         self._cut(cutting)
         self._branches: dict[int, list[_Plan]] = {
             id(code): [_Plan(branch, cutting, code.data.counts) for branch in code.data.branches]
@@ -118,8 +120,11 @@ class _Plan:
     def _cut(self, cutting: Cutting) -> None:
         """Into pieces, and the coded texts before each of them and behind the last."""
 
+        def taught(text: str) -> Taught:
+            return cutting.taught(text, self._context)
+
         def is_known(begin: int, end: int) -> bool:
-            return bool(cutting.taught(str(self._text.cut(begin, end)[1])))
+            return bool(taught(str(self._text.cut(begin, end)[1])))
 
         split, _ = split_text(
             self._text.plain, cutting.fits, split_sentences=cutting.sentences, is_whole=is_known
@@ -132,7 +137,7 @@ class _Plan:
             at = places[-1]
         parts = self._text.cut(*places)
         self._glue = parts[0::2]
-        self._pieces = [CodedPiece(part, cutting.taught, cutting.languages[0]) for part in parts[1::2]]
+        self._pieces = [CodedPiece(part, taught, cutting.languages[0]) for part in parts[1::2]]
 
     @property
     def is_torn(self) -> bool:

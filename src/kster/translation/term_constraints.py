@@ -73,8 +73,12 @@ class Requirement:
 Place = tuple[int, int]  # the number of a requirement, and a node of its trie
 
 
-class Progress(NamedTuple):
-    """How far a hypothesis has come."""
+@dataclass(slots=True, eq=False)
+class Progress:
+    """How far a hypothesis has come.
+
+    Of equal ones a `Course` has one object, so that they are found and compared without looking inside.
+    """
 
     left: tuple[tuple[int, int], ...]
     """Of each requirement, how often it is still to be met, and the node from which it goes on.
@@ -89,67 +93,92 @@ class Progress(NamedTuple):
     """Whether it is in a longer form that begins with one it has met: ending there, it would have neither."""
     begun: bool = False
     """Whether the last token was the first one of a form."""
-    inner: float = 0.0
-    """What the form that is being written has cost since its first token: −log p of the others."""
-    unmet: int = 0
+    first: bool = False
+    """Whether nothing was said yet."""
+    unmet: int = field(init=False)
     """How many terms are still to be met: the sum of what is left."""
+    ahead: Ahead | None = field(default=None, init=False)
+    """What may follow, once it has been asked for."""
 
-    @property
-    def outside(self) -> Progress:
-        """After a token that no form has there."""
-        return Progress(self.left, unmet=self.unmet)
-
-
-def start(requirements: Sequence[Requirement]) -> Progress:
-    left = tuple((requirement.count, ROOT) for requirement in requirements)
-    return Progress(left, unmet=sum(count for count, _ in left))
+    def __post_init__(self) -> None:
+        self.unmet = sum(count for count, _ in self.left)
 
 
-def continuations(
-    requirements: Sequence[Requirement], progress: Progress, *, first: bool
-) -> dict[int, Progress]:
-    """The tokens that begin a form or go on with one, each with the progress after it, except `inner`.
+class Ahead(NamedTuple):
+    """What may follow a hypothesis."""
 
-    first: the next token is the first one of the sentence.
+    forms: dict[int, Progress]
+    """The tokens that begin a form or go on with one, each with the progress after it."""
+    outside: Progress
+    """After any other token."""
+
+
+class Course:
+    """How hypotheses may come by terms that are required together.
+
+    What may follow a progress is worked out when it is first asked for; sentences and threads may share that.
     """
-    places: list[Place] = list(progress.within)
-    if progress.ended is not None:
-        places.append(progress.ended)  # a longer form may go on where a shorter one has ended
-    for i, (count, node) in enumerate(progress.left):
-        if count:
-            roots = {ROOT, node, FIRST_ROOT if first else ROOT}
-            places += [(i, root) for root in roots]
-    reached: dict[int, list[Place]] = {}
-    for i, node in places:
-        for token, child in requirements[i].trie.children[node].items():
-            reached.setdefault(token, []).append((i, child))
-    going_on = {token for i, node in progress.within for token in requirements[i].trie.children[node]}
-    return {
-        token: _after(requirements, progress, nodes)._replace(begun=token not in going_on)
-        for token, nodes in reached.items()
-    }
 
+    def __init__(self, requirements: Sequence[Requirement]) -> None:
+        self._tries = [one.trie for one in requirements]
+        self._known: dict[tuple[object, ...], Progress] = {}
+        self.start = self._one(tuple((one.count, ROOT) for one in requirements), first=True)
 
-def _after(requirements: Sequence[Requirement], progress: Progress, nodes: list[Place]) -> Progress:
-    left = list(progress.left)
-    within: list[Place] = []
-    ended, grown = None, False
-    met = list(progress.within) if progress.grown else []
-    if progress.ended is not None:
-        met = [*progress.within, progress.ended]
-    for i, node in dict.fromkeys(nodes):
-        trie = requirements[i].trie
-        grows = any(own == i and node in trie.children[at].values() for own, at in met)
-        end = trie.ends.get(node)
-        if end is None:
-            within.append((i, node))
-            grown |= grows
-            continue
-        ended = (i, node)
-        count = left[i][0]
-        if count and not grows:
-            left[i] = (count - 1, ROOT) if end == MET else (count, end)
-    return Progress(tuple(left), tuple(within), ended, grown, unmet=sum(count for count, _ in left))
+    def ahead(self, progress: Progress) -> Ahead:
+        if progress.ahead is None:
+            progress.ahead = Ahead(self._forms(progress), self._one(progress.left))
+        return progress.ahead
+
+    def _one(
+        self,
+        left: tuple[tuple[int, int], ...],
+        within: tuple[Place, ...] = (),
+        ended: Place | None = None,
+        grown: bool = False,
+        begun: bool = False,
+        first: bool = False,
+    ) -> Progress:
+        key = (left, within, ended, grown, begun, first)
+        known = self._known.get(key)
+        return known or self._known.setdefault(key, Progress(*key))
+
+    def _forms(self, progress: Progress) -> dict[int, Progress]:
+        places: list[Place] = list(progress.within)
+        if progress.ended is not None:
+            places.append(progress.ended)  # a longer form may go on where a shorter one has ended
+        for i, (count, node) in enumerate(progress.left):
+            if count:
+                roots = {ROOT, node, FIRST_ROOT if progress.first else ROOT}
+                places += [(i, root) for root in roots]
+        reached: dict[int, list[Place]] = {}
+        for i, node in places:
+            for token, child in self._tries[i].children[node].items():
+                reached.setdefault(token, []).append((i, child))
+        going_on = {token for i, node in progress.within for token in self._tries[i].children[node]}
+        return {
+            token: self._after(progress, nodes, token not in going_on) for token, nodes in reached.items()
+        }
+
+    def _after(self, progress: Progress, nodes: list[Place], begun: bool) -> Progress:
+        left = list(progress.left)
+        within: list[Place] = []
+        ended, grown = None, False
+        met = list(progress.within) if progress.grown else []
+        if progress.ended is not None:
+            met = [*progress.within, progress.ended]
+        for i, node in dict.fromkeys(nodes):
+            trie = self._tries[i]
+            grows = any(own == i and node in trie.children[at].values() for own, at in met)
+            end = trie.ends.get(node)
+            if end is None:
+                within.append((i, node))
+                grown |= grows
+                continue
+            ended = (i, node)
+            count = left[i][0]
+            if count and not grows:
+                left[i] = (count - 1, ROOT) if end == MET else (count, end)
+        return self._one(tuple(left), tuple(within), ended, grown, begun)
 
 
 def written_terms(requirements: Sequence[Requirement], tokens: Sequence[int]) -> list[Term | None]:

@@ -20,9 +20,11 @@ from kster.terms.inflection import counterpart, forms_for
 from kster.text.languages import match_rank
 from kster.translation.explanation import Lesson
 from kster.translation.term_agreement import Agreement, agreement_of
-from kster.translation.term_constraints import FIRST_ROOT, Requirement, Trie
+from kster.translation.term_constraints import FIRST_ROOT, Course, Requirement, Trie
 from kster.translation.term_search import TermSearch
 from kster.translation.words import SPACE
+
+MOST_COURSES = 1_000  # that are remembered, of some 20 KB each
 
 
 class Guided(NamedTuple):
@@ -44,6 +46,8 @@ class TermGuide:
         self._languages = (model.source_lang, model.target_lang)
         self._finder = TermFinder(terms, model.source_lang)
         self._tries: dict[Term, Trie] = {}
+        self._courses: dict[tuple[tuple[Term, int], ...], Course] = {}
+        self._texts: dict[int, str] = {}
         self._endings: dict[int, bool] = {}
         self._agreements: dict[tuple[Term, bool | None, bool], Agreement | None] = {}
 
@@ -83,7 +87,8 @@ class TermGuide:
         if not any(requirements):
             return None
         return TermSearch(
-            requirements, beam, n_best, self._said, self._ends_word, self._model.pad_id, self._model.eos_id
+            *(requirements, self._course, beam, n_best, self._said, self._ends_word),
+            *(self._model.pad_id, self._model.eos_id),
         )
 
     def with_targets(self, text: str, matches: Sequence[Match]) -> str:
@@ -127,8 +132,20 @@ class TermGuide:
             self._agreements[key] = agreement_of(term, plural=plural, article=article)
         return self._agreements[key]
 
+    def _course(self, requirements: Sequence[Requirement]) -> Course:
+        """Of terms that are required together: the next sentence often has the same."""
+        key = tuple((one.term, one.count) for one in requirements)
+        if key not in self._courses:
+            if len(self._courses) >= MOST_COURSES:
+                self._courses.clear()
+            self._courses[key] = Course(requirements)
+        return self._courses[key]
+
     def _said(self, token: int) -> str:
-        return (self._model.token_text(token) or "").replace(SPACE, " ")
+        said = self._texts.get(token)
+        if said is None:
+            said = self._texts[token] = (self._model.token_text(token) or "").replace(SPACE, " ")
+        return said
 
     def _ends_word(self, token: int) -> bool:
         """Whether a word ends before a token."""

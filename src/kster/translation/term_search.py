@@ -15,12 +15,10 @@ sentence.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import islice
 from math import inf
-from operator import attrgetter
-from typing import NamedTuple
+from operator import itemgetter
 
 import torch
 from torch import Tensor
@@ -29,7 +27,7 @@ from kster.model.step import Candidates, Predict
 from kster.terms.gender import readings_before
 from kster.translation.beam import IMPOSSIBLE, Beams, Chosen
 from kster.translation.term_agreement import DISAGREEMENT
-from kster.translation.term_constraints import Progress, Requirement, continuations, start
+from kster.translation.term_constraints import Ahead, Course, Progress, Requirement
 
 LEAST_BEAM = 4  # narrower, there is no room for hypotheses with a term beside those without
 COST_OF_BEGINNING = 1.5  # −log p of a form's first token at a good place, and …
@@ -37,91 +35,65 @@ COST_OF_THE_REST = 1.0  # … of its other tokens, until one hypothesis has paid
 UNMET = 1.0e4  # taken from the score of what ends without a term, because it has become too long
 
 
-class _Way(NamedTuple):
-    """A way for a sentence to go on."""
+_Way = tuple[float, float, int, int, Progress, float, float]
+"""A way for a sentence to go on; the better of two is greater.
 
-    score: float
-    parent: int
-    token: int
-    progress: Progress
-    promise: float  # its score less what the terms that it misses will cost
-    before: float = 0.0  # what it promised before the form that it is in went on
-
-
-_BY_PROMISE = attrgetter("promise")
-_BEFORE = attrgetter("before")
-_BY_SCORE = attrgetter("score")
-
-
-class _Form(NamedTuple):
-    """A token that a form begins or goes on with."""
-
-    after: Progress  # except `inner`
-    due: float  # what the terms that are missing then will cost, less …
-    rests: list[float]  # … what has been paid of each of these already
-
-
-class _Ahead(NamedTuple):
-    """What may follow a hypothesis."""
-
-    forms: dict[int, _Form]
-    outside: Progress  # after any other token
-    due: float
+What it promises (its score less what the terms that it misses will cost), its score, parent and token, the
+progress after it, what it promised before the form that it is in went on, and what that form has cost since
+its first token: −log p of the others.
+"""
+_BEFORE = itemgetter(5)
+_SCORE = itemgetter(0)
 
 
 class _Sentence:
-    """The progress of a sentence's beams.
+    """The progress of a sentence's beams."""
 
-    What may follow a progress, and what it still has to pay, is worked out once: few differ.
-    """
-
-    def __init__(self, requirements: Sequence[Requirement], beam: int) -> None:
-        self.requirements = requirements
-        self.beginning = start(requirements)
-        self.progress = [self.beginning] * beam
+    def __init__(self, requirements: Sequence[Requirement], course: Course, beam: int) -> None:
+        self.requirements, self.course = requirements, course
+        self.progress = [course.start] * beam
+        self.inner = [0.0] * beam  # what the form that each beam is in has cost, as in `_Way`
         self.said = [""] * beam  # by each beam, where an agreement is looked at
         self.agrees = any(one.agreement is not None for one in requirements)
-        self.ahead: list[_Ahead] = []
-        self.opened: dict[tuple[int, int], Progress] = {}
+        self.ahead: list[Ahead] = []
+        self.opened: dict[tuple[int, int], tuple[Progress, float]] = {}
         self.free = False  # all hypotheses have all terms: it is searched like any other from now on
         self._rest = [COST_OF_THE_REST] * len(requirements)  # what forms cost after their beginning
         self._paid = [False] * len(requirements)  # whether that is what one has cost
-        self._known: dict[object, _Ahead] = {}
+        self._due: dict[Progress, tuple[float, tuple[float, ...]]] = {}
 
-    def look_ahead(self, *, first: bool) -> None:
-        """Note what may follow each beam; first: at the beginning of the sentence."""
-        self.ahead = [self._after(progress, first=first) for progress in self.progress]
+    def look_ahead(self) -> list[Ahead]:
+        """What may follow each beam."""
+        self.ahead = [own.ahead or self.course.ahead(own) for own in self.progress]
+        return self.ahead
 
-    def _after(self, progress: Progress, *, first: bool) -> _Ahead:
-        key = (progress.left, progress.within, progress.ended, progress.grown, first)
-        if key not in self._known:
-            found = continuations(self.requirements, progress, first=first)
-            forms = {token: _Form(after, *self._due(after)) for token, after in found.items()}
-            outside = progress.outside
-            self._known[key] = _Ahead(forms, outside, self._due(outside)[0])
-        return self._known[key]
-
-    def _due(self, progress: Progress) -> tuple[float, list[float]]:
-        """What the terms that a hypothesis misses will cost, as in `_Form`."""
-        within = {i for i, _ in progress.within if progress.left[i][0]}
-        due = sum(
-            count * (COST_OF_BEGINNING + rest)
-            for (count, _), rest in zip(progress.left, self._rest, strict=True)
-        )
-        return due - COST_OF_BEGINNING * len(within), [self._rest[i] for i in within]
+    def due(self, progress: Progress) -> tuple[float, tuple[float, ...]]:
+        """What the terms that a hypothesis misses will cost, and how much of that is for the rest of the
+        forms that it is in; few differ, so that is worked out once."""
+        known = self._due.get(progress)
+        if known is None:
+            within = {i for i, _ in progress.within if progress.left[i][0]}
+            due = sum(
+                count * (COST_OF_BEGINNING + rest)
+                for (count, _), rest in zip(progress.left, self._rest, strict=True)
+            )
+            rests = tuple(self._rest[i] for i in within)
+            known = self._due[progress] = due - COST_OF_BEGINNING * len(within), rests
+        return known
 
     def follow(self, parents: list[int], tokens: list[int], text_of: Callable[[int], str]) -> None:
         """Go on with beams that have read these tokens after what their parents had read."""
-        nothing = self.beginning  # of beams that are not in use
+        nothing = self.course.ahead(self.course.start).outside, 0.0  # of beams that are not in use
         after = [self.opened.get(key, nothing) for key in zip(parents, tokens, strict=True)]
-        for parent, progress in zip(parents, after, strict=True):
+        for parent, (progress, inner) in zip(parents, after, strict=True):
             if progress.ended is not None:
-                self._learn(self.progress[parent], progress)
+                self._learn(self.progress[parent], progress, inner)
         if self.agrees:
             each = zip(parents, tokens, strict=True)
             self.said = [self.said[parent] + text_of(token) for parent, token in each]
-        self.progress, self.opened = after, {}
-        self.free = not any(own.unmet or own.within or own.ended for own in after)
+        self.progress, self.inner = [own for own, _ in after], [inner for _, inner in after]
+        self.opened = {}
+        self.free = not any(own.unmet or own.within or own.ended for own in self.progress)
 
     def costs_of_beginning(self, beam: int) -> list[float]:
         """Of each requirement, what it costs to begin a form after what a beam has said; [] if nothing."""
@@ -137,12 +109,12 @@ class _Sentence:
         own = self.requirements[progress.ended[0]].agreement if progress.ended else None
         return DISAGREEMENT if own is not None and not own.fits(self.said[beam]) else 0.0
 
-    def _learn(self, before: Progress, after: Progress) -> None:
+    def _learn(self, before: Progress, after: Progress, inner: float) -> None:
         """A form was finished: what it has cost is what others will have to pay, if nobody pays less."""
         for i, ((had, _), (has, _)) in enumerate(zip(before.left, after.left, strict=True)):
-            if has < had and (not self._paid[i] or after.inner < self._rest[i]):
-                self._rest[i], self._paid[i] = after.inner, True
-                self._known.clear()
+            if has < had and (not self._paid[i] or inner < self._rest[i]):
+                self._rest[i], self._paid[i] = inner, True
+                self._due.clear()
 
 
 class TermSearch:
@@ -151,6 +123,7 @@ class TermSearch:
     def __init__(
         self,
         requirements: Sequence[Sequence[Requirement]],
+        course_of: Callable[[Sequence[Requirement]], Course],
         beam: int,
         n_best: int,
         text_of: Callable[[int], str],
@@ -158,11 +131,13 @@ class TermSearch:
         pad: int,
         eos: int,
     ) -> None:
-        """requirements: of every sentence of the batch; none where it has no terms.
+        """requirements: of every sentence of the batch; none where it has no terms. course_of: their course.
 
         text_of: a token's text, with a space where a word begins; ends_word: whether a word ends before it.
         """
-        self._sentences = {i: _Sentence(own, beam) for i, own in enumerate(requirements) if own}
+        self._sentences = {
+            i: _Sentence(own, course_of(own), beam) for i, own in enumerate(requirements) if own
+        }
         self._beam, self._n_best = beam, n_best
         self._text_of = text_of
         self._ends_word, self._pad, self._eos = ends_word, pad, eos
@@ -175,13 +150,14 @@ class TermSearch:
             if sentence is None or sentence.free:
                 rows += [[]] * self._beam
                 continue
-            sentence.look_ahead(first=step == 0)
-            rows += (list(ahead.forms) for ahead in sentence.ahead)
+            rows += (list(ahead.forms) for ahead in sentence.look_ahead())
         width = max(map(len, rows))
         if not width:
             return predict
-        padded = [row + [self._pad] * (width - len(row)) for row in rows]
-        wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)  # (s * b, w)
+        padding = [self._pad] * width
+        padded = [token for row in rows for token in (*row, *padding[len(row) :])]
+        wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)
+        wanted = wanted.view(len(rows), width)  # (s * b, w)
 
         def with_forms(
             queries: Tensor,
@@ -204,7 +180,7 @@ class TermSearch:
         index = torch.tensor(own, device=beams.done.device)
         shape = (len(numbers), self._beam, -1)
         log_probs = candidates.log_probs.masked_fill(candidates.tokens == self._pad, -inf)
-        log_probs, order = log_probs.view(shape).index_select(0, index).sort()  # (own, b, c)
+        log_probs, order = log_probs.view(shape).index_select(0, index).sort(descending=True)  # (own, b, c)
         columns = (
             candidates.tokens.view(shape).index_select(0, index).gather(2, order).tolist(),
             log_probs.tolist(),
@@ -243,7 +219,7 @@ class TermSearch:
     ) -> tuple[list[_Way], list[_Way]]:
         """Those that go on, and those that end with all their terms.
 
-        tokens, log_probs: of each beam, the best last; what stands there again has −∞.
+        tokens, log_probs: of each beam, the best first; what stands there again has −∞, and comes last.
         """
         going: list[_Way] = []
         ended: list[_Way] = []
@@ -251,70 +227,80 @@ class TermSearch:
         for parent, score in enumerate(scores):
             if score <= IMPOSSIBLE / 2:  # a beam that is not in use
                 continue
-            progress, (forms, outside, due) = sentence.progress[parent], sentence.ahead[parent]
-            first = bisect_right(log_probs[parent], -inf)
-            known = dict(zip(tokens[parent][first:], log_probs[parent][first:], strict=True))
-            costs = sentence.costs_of_beginning(parent)
-            for token, (after, left, rests) in forms.items():
-                log_prob = known.pop(token, None)
-                if log_prob is None:
-                    continue
-                total = score + log_prob
-                if costs and after.begun:
-                    begun = after.within or (after.ended,)  # a form of one token has ended already
-                    total -= min(costs[place[0]] for place in begun if place is not None)
-                if not after.begun:
-                    inner = progress.inner - log_prob
-                    after = Progress(*after[:4], inner=inner, unmet=after.unmet)
-                    paid = sum(min(rest, inner) for rest in rests)
-                    # Ways from one beam promise the same as long as they pay what is due, but for rounding.
-                    going.append(
-                        _Way(
-                            total,
-                            parent,
-                            token,
-                            after,
-                            round(total - left + paid, 3),
-                            round(total - left + inner, 3),
-                        )
-                    )
-                else:
-                    going.append(_Way(total, parent, token, after, total - left, total - left))
-            score -= sentence.left_wrongly(parent, progress)
-            end = score + known.pop(self._eos, -inf)
-            if end > -inf and not outside.unmet and not progress.grown:
-                ended.append(_Way(end, parent, self._eos, outside, end))
+            progress, (forms, outside) = sentence.progress[parent], sentence.ahead[parent]
+            costs = sentence.costs_of_beginning(parent) if forms else []
+            due, _ = sentence.due(outside)
+            leaving = score - sentence.left_wrongly(parent, progress) if progress.ended else score
             room = self._beam  # more of one beam than there are beams cannot go on
-            while room and known:
-                token, log_prob = known.popitem()
-                total = score + log_prob
-                way = _Way(total, parent, token, outside, total - due)
-                if progress.grown or (progress.ended is not None and not self._ends_word(token)):
-                    others.append(way)
-                else:
-                    going.append(way)
-                    room -= 1
+            for token, log_prob in zip(tokens[parent], log_probs[parent], strict=True):
+                if log_prob == -inf:
+                    break
+                after = forms.get(token)
+                if after is not None:
+                    going.append(
+                        self._in_form(sentence, parent, token, score + log_prob, log_prob, after, costs)
+                    )
+                elif token == self._eos:
+                    if not outside.unmet and not progress.grown:
+                        end = leaving + log_prob
+                        ended.append((end, end, parent, token, outside, end, 0.0))
+                elif room:
+                    total = leaving + log_prob
+                    way = total - due, total, parent, token, outside, 0.0, 0.0
+                    if progress.grown or (progress.ended is not None and not self._ends_word(token)):
+                        others.append(way)
+                    else:
+                        going.append(way)
+                        room -= 1
         return (going, ended) if going or ended else (others, ended)
+
+    def _in_form(
+        self,
+        sentence: _Sentence,
+        parent: int,
+        token: int,
+        total: float,
+        log_prob: float,
+        after: Progress,
+        costs: list[float],
+    ) -> _Way:
+        """The way of a token that begins a form, or goes on with one; costs: of beginning each term's."""
+        due, rests = sentence.due(after)
+        if after.begun:
+            if costs:
+                begun = after.within or (after.ended,)  # a form of one token has ended already
+                total -= min(costs[place[0]] for place in begun if place is not None)
+            return total - due, total, parent, token, after, total - due, 0.0
+        inner = sentence.inner[parent] - log_prob
+        paid = sum(min(rest, inner) for rest in rests)
+        # Ways from one beam promise the same as long as they pay what is due, but for rounding.
+        return (
+            *(round(total - due + paid, 3), total, parent, token, after),
+            *(round(total - due + inner, 3), inner),
+        )
 
     def _allot(
         self, sentence: _Sentence, going: list[_Way], ended: list[_Way], *, at_limit: bool
     ) -> tuple[list[float], list[int], list[int]]:
         """The columns of `Chosen`: hypotheses that end, those that go on, and what fills it up."""
-        going.sort(key=_BY_SCORE, reverse=True)
-        going.sort(key=_BY_PROMISE, reverse=True)  # of those that promise the same, the likeliest first
-        ended = sorted(ended, key=_BY_SCORE, reverse=True)[: self._beam]
-        fewest = min((way.progress.unmet for way in going), default=0)
-        best = (way for way in going if way.progress.unmet == fewest and not way.progress.within)
+        going.sort(reverse=True)  # of those that promise the same, the likeliest first
+        ended = sorted(ended, reverse=True)[: self._beam]
+        fewest = min((way[4].unmet for way in going), default=0)
+        best = (way for way in going if way[4].unmet == fewest and not way[4].within)
         opened = list(islice(best, 1))
-        in_a_form = [way for way in going if way.progress.within]
+        in_a_form = [way for way in going if way[4].within]
         if in_a_form:
             opened.append(max(in_a_form, key=_BEFORE))
         more = (way for way in going if way not in opened)
         opened += list(islice(more, self._beam - len(opened)))
+        sentence.opened = {(parent, token): (after, inner) for _, _, parent, token, after, _, inner in opened}
+        row = [way[1:4] for way in ended + opened]
         if at_limit:  # there is no more room: what misses something comes last
-            late = [way._replace(score=way.score - UNMET * way.progress.unmet) for way in opened]
-            ended, opened = sorted([*ended, *late], key=_BY_SCORE, reverse=True)[: self._beam], []
-        sentence.opened = {(way.parent, way.token): way.progress for way in opened}
-        row = ended + opened
-        row += [_Way(4 * IMPOSSIBLE, 0, self._eos, Progress(()), 0.0)] * (2 * self._beam - len(row))
-        return [way.score for way in row], [way.parent for way in row], [way.token for way in row]
+            sentence.opened = {}
+            late = [
+                (score - UNMET * after.unmet, parent, token) for _, score, parent, token, after, *_ in opened
+            ]
+            row = sorted([*row[: len(ended)], *late], key=_SCORE, reverse=True)[: self._beam]
+        row += [(4 * IMPOSSIBLE, 0, self._eos)] * (2 * self._beam - len(row))
+        scores, parents, tokens = (list(column) for column in zip(*row, strict=True))
+        return scores, parents, tokens

@@ -57,6 +57,7 @@ class TranslateOptions(TypedDict, total=False):
     n_best: int
     explain: bool
     confidence: bool
+    context: str | None
     split_sentences: bool | None
     batch_sentences: int | None
     progress: Callable[[int], None] | None
@@ -162,6 +163,7 @@ class Translator:
         n_best: int = 1,
         explain: bool = False,
         confidence: bool = False,
+        context: str | None = None,
         split_sentences: bool | None = None,
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
@@ -183,6 +185,8 @@ class Translator:
             n_best: how many translations of each; all but the best are `Translation.alternatives`.
             explain: whether `Translation.tokens` is to say where every word comes from.
             confidence: whether `Translation.confidence` and `.words` are to say how likely it is right.
+            context: where the texts stand, as segments name it: of several translations that a text was
+                taught with, the one from there is taken.
             split_sentences: whether the sentences of a line are translated one by one; by default as the
                 translator was made.
             batch_sentences: how many are translated at once.
@@ -220,7 +224,12 @@ class Translator:
 
         with opened(memory, self.model) as given:
             steps = self.steps(
-                wanted_texts, decoding, memory=given, method=method, split_sentences=split_sentences
+                wanted_texts,
+                decoding,
+                memory=given,
+                method=method,
+                context=context,
+                split_sentences=split_sentences,
             )
             translations = run(steps, outputs)
         return translations[0] if isinstance(texts, str | CodedText) else translations
@@ -253,12 +262,13 @@ class Translator:
         *,
         memory: SearchableMemory | None = None,
         method: Method | None = None,
+        context: str | None = None,
         split_sentences: bool | None = None,
     ) -> Steps:
         """All of `translate` except running the model: `translate_pieces` takes what is yielded.
 
         Args:
-            texts, memory, method, split_sentences: as for `translate`.
+            texts, memory, method, context, split_sentences: as for `translate`.
             decoding: how hypotheses are searched for, and what is to be known of them.
 
         Returns:
@@ -269,7 +279,7 @@ class Translator:
             split_sentences = self.split_sentences
         chosen = self._chosen(memory, method)
         memories = [] if chosen is None else chosen.memories
-        taught = KnownTexts(memories, [str(text) for text in texts])
+        taught = KnownTexts(memories, [str(text) for text in texts], context)
         what = "sentences" if split_sentences else "lines"
 
         def warn() -> None:

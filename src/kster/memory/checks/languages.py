@@ -7,6 +7,7 @@ from kster.memory.checks.pairs import without_codes
 LEAST_LETTERS = 20  # shorter texts say too little
 UNLIKELY = 0.01  # probability of the language it should be …
 LIKELY = 0.5  # … and of the one that it is instead
+OF_NAMES = {"la"}  # plants and animals have names in it; nobody writes it
 
 
 class LanguageCheck:
@@ -24,6 +25,6 @@ class LanguageCheck:
             if wanted is None or sum(map(str.isalpha, text)) < LEAST_LETTERS:
                 continue
             found, probability, share = self._detector.compare(text, wanted)
-            if probability >= LIKELY and share is not None and share < UNLIKELY:
+            if found not in OF_NAMES and probability >= LIKELY and share is not None and share < UNLIKELY:
                 return f"the {side} is {found}, not {wanted}"
         return None

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from html import unescape
 
+from kster.memory.checks.number_words import numbers_in_words
 from kster.memory.sources.words import folded
 from kster.text.recognition import code_spans
 
 # Thousands may be grouped by a mark, or by a space that does not break.
 _NUMBER = re.compile(r"\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+")
-_IN_WORDS = 12  # numbers up to here may be written in words
+_SMALL = 12  # numbers up to here may be said in other ways: "both", "weekly"
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.I)
 _POSITION = re.compile(r"%\d+\$")
+# "%sLoading" is a conversion before a word, which is translated.
+_CONVERSION = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[diouxXeEfgGcs])[^\W\d_]+")
 _TAG_NAMES = re.compile(r"[<\[](/?[A-Za-z][\w:.-]*)")
 _MARKS = "\"'(„“”).,;:!?…"
 _WORD = re.compile(r"[\"'(„“]?[^\W\d_]+(?:['’-][^\W\d_]+)*[\"')“”.,;:!?…]*")
@@ -24,19 +28,30 @@ _PLACEHOLDERS = frozenset({"weblate", "braces", "dollar", "percent"})
 
 
 def numbers_differ(source: str, target: str) -> str | None:
-    """Numbers are compared by their digits, however they are grouped; one side may spell small ones out."""
+    """Numbers are compared by their digits, however they are grouped; one side may spell them out, or say
+    the same number again."""
     found = [_NUMBER.findall(without_codes(text)) for text in (source, target)]
     if _digits("".join(found[0])) == _digits("".join(found[1])):  # 1 000 and 1000
         return None
     first, second = (Counter(_digits(number).lstrip("0") or "0" for number in side) for side in found)
     missing, extra = _unpaired_years(first - second, second - first)
+    _remove(missing, numbers_in_words(target))
+    _remove(extra, numbers_in_words(source))
+    if not (missing and extra):
+        _remove(missing, second)
+        _remove(extra, first)
     if not missing and not extra:
         return None
-    if not (missing and extra) and all(len(n) < 3 and int(n) <= _IN_WORDS for n in (missing or extra)):
+    if not (missing and extra) and all(len(n) < 3 and int(n) <= _SMALL for n in (missing or extra)):
         return None
     if _AFTERNOON.search(source) or _AFTERNOON.search(target):
         return None
     return _difference(missing, extra)
+
+
+def _remove(numbers: Counter[str], known: Iterable[str]) -> None:
+    for number in known:
+        numbers.pop(number, None)
 
 
 def _unpaired_years(missing: Counter[str], extra: Counter[str]) -> tuple[Counter[str], Counter[str]]:
@@ -69,7 +84,7 @@ def _codes(text: str) -> Counter[str]:
         if kind in _TAGS or (kind == "break" and code[0] == "<"):
             found.update(f"<{name.lower()}>" for name in _TAG_NAMES.findall(code))
         elif kind in _PLACEHOLDERS:
-            found[_POSITION.sub("%", code)] += 1
+            found[_POSITION.sub("%", _CONVERSION.sub(r"\1", code))] += 1
     return found
 
 

@@ -39,7 +39,7 @@ class Wish:
 
     markup: the reader of marked-up texts; None for plain ones. split_sentences: None for the server's
     setting. memories: ids; None for the automatic ones. matches: how many to list; context: where the texts
-    stand, for matches.
+    stand.
     terms: must be kept, as must those of term_bases (ids; None for the automatic ones) and of glossaries:
     given a model, the memories whose segments are terms as well as examples. voice: how readers are
     addressed, if memories have such segments; voice_needed: whether it is an error if they have none.
@@ -149,6 +149,7 @@ async def translate_texts(
         means.memories,
         n_best=1 if read else max(1 + wish.alternatives, LOOKED_AT if means.voice else 1),
         split_sentences=wish.split_sentences,
+        context=wish.context,
         terms=means.terms,
         confidence=wish.confidence,
         key=means.key,

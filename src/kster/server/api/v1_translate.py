@@ -56,7 +56,10 @@ class TranslateRequest(BaseModel):
     term_bases: list[int] | None = Field(None, description="Ids; by default the automatic ones; []: none.")
     matches: int = Field(0, ge=0, le=MAX_MATCHES, description="How many fuzzy matches to name, best first.")
     context: str | None = Field(
-        None, max_length=1_000, description="Where the text stands; an equal segment of it counts 101 %."
+        None,
+        max_length=1_000,
+        description="Where the text stands: of several translations it was taught with, the one from there "
+        "is taken, whose match counts 101 %.",
     )
     stream: bool = Field(False, description="Answer part by part, one JSON object a line.")
     partial: bool = Field(
@@ -171,6 +174,7 @@ class Asked:
             n_best=1 + wanted.alternatives,
             explain=bool(wanted.explain),
             confidence=wanted.confidence,
+            context=wanted.context,
             terms=means.terms,
             key=means.key,
         )

@@ -126,14 +126,16 @@ class Engine:
         explain: bool = False,
         confidence: bool = False,
         split_sentences: bool | None = None,
+        context: str | None = None,
         terms: Sequence[Term] = (),
         patience: float = 1.0,
         key: str | None = None,
     ) -> list[Translation]:
         """Translate texts, together with whatever other clients ask for in these milliseconds.
 
-        split_sentences: None for the server's setting. terms: must be kept. patience: how many times
-        `timeout_seconds` it may take. key: the name of the client's key, for metrics.
+        split_sentences: None for the server's setting. context: where the texts stand. terms: must be kept.
+        patience: how many times `timeout_seconds` it may take. key: the name of the client's key, for
+        metrics.
         """
         method = method or ("kster" if memories else "base")
         used = tuple(memories) if method != "base" else ()
@@ -146,7 +148,7 @@ class Engine:
         seconds = self.settings.timeout_seconds * patience
         try:
             async with asyncio.timeout(seconds):
-                split = served.splitter.submit(served.steps, work, texts, split_sentences)
+                split = served.splitter.submit(served.steps, work, texts, split_sentences, context)
                 return await self._take_steps(served, work, await asyncio.wrap_future(split))
         except TimeoutError:
             what = (

@@ -85,10 +85,20 @@ class ServedModel:
         self.splitter.shutdown()
         self.batcher.close()
 
-    def steps(self, work: Work, texts: Sequence[Text], split_sentences: bool | None = None) -> Steps:
+    def steps(
+        self,
+        work: Work,
+        texts: Sequence[Text],
+        split_sentences: bool | None = None,
+        context: str | None = None,
+    ) -> Steps:
         with _explained(work):
             return self.translator.steps(
-                texts, work.decoding, memory=work.memory, split_sentences=split_sentences
+                texts,
+                work.decoding,
+                memory=work.memory,
+                context=context,
+                split_sentences=split_sentences,
             )
 
     def take_step(self, work: Work, step: Callable[[], Round]) -> Round | list[Translation]:

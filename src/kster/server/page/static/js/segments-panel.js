@@ -61,7 +61,13 @@ export function segmentsPanel(memory, pair, changed) {
     const item = element(
       "li",
       { class: "segment" },
-      element("span", { class: "source-side", lang: source }, segment.source),
+      element(
+        "span",
+        { class: "source-side", lang: source },
+        segment.source,
+        " ",
+        segment.context && element("small", { title: "Where it stands" }, segment.context),
+      ),
       element("span", { class: "target-side", lang: target }, segment.target, " ", statusBadge(segment)),
       element(
         "span",
