@@ -68,6 +68,7 @@ class DecodingState:
     length: int = 0  # tokens read
     written: int = 0  # nodes in use, unless the state is static
     recorded: RecordedStep | None = None  # of static states
+    room: dict[str, object] = field(default_factory=dict)  # what else its recordings read and write
     _predicted: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # by width, for all recordings
 
     @property

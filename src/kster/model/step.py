@@ -58,14 +58,23 @@ STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching th
 class Freezable(Protocol):
     """A predictor of which a step can be recorded."""
 
-    def frozen(self, rows: int, device: torch.device) -> FrozenPredict | None:
-        """A predictor that is valid as long as nothing changes; None where recording would not pay."""
+    def frozen(self, state: DecodingState) -> FrozenPredict | None:
+        """A predictor for all rows of a state, valid as long as nothing changes; None where recording would
+        not pay."""
 
 
 class FrozenPredict(Protocol):
     """Equal to another as long as it predicts by the same data; nothing it does waits for the device."""
 
-    def __call__(self, queries: Tensor, logits: Tensor, count: int) -> Candidates: ...
+    def __call__(
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        wanted: Tensor | None = None,
+        focus: Tensor | None = None,
+        /,
+    ) -> Candidates: ...
     def __hash__(self) -> int: ...
 
 
@@ -167,22 +176,29 @@ class StepDecoder:
         """
         frozen = None
         if state.recorded is not None and isinstance(predict, Freezable):
-            frozen = predict.frozen(state.shape.rows, self.model.device)
+            frozen = predict.frozen(state)
         if state.recorded is None or frozen is None:
             queries, logits, focus = self._step(state, tokens, parents, watch)
             return predict(queries, logits, count, None, focus)
         fixed = frozen
 
         def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
-            queries, hidden = self._decode(state, tokens, parents, watch=False)
-            candidates = fixed(queries, self.network.project(hidden), count)
-            return state.predicted(candidates)
+            queries, logits, focus = self.decoded(state, tokens, parents, watch)
+            return state.predicted(fixed(queries, logits, count, None, focus))
 
         found = state.recorded.run(
-            decode, (state.stretch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
+            decode, (state.stretch, watch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
         )
         state.length += 1
         return Candidates(*found)
+
+    def decoded(
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, watch: bool
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """`step` of a state as it is, for recordings, which count its steps themselves; focus: see `Predict`,
+        None unless `watch`."""
+        queries, hidden, *focus = self._decode(state, tokens, parents, watch)
+        return queries, self.network.project(hidden), focus[0] if watch else None
 
     def _decode(
         self, state: DecodingState, tokens: Tensor, parents: Tensor | None, watch: bool

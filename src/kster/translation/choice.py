@@ -23,7 +23,8 @@ from kster.model.step import Candidates, Predict
 from kster.text.names import lost_names, says_more
 from kster.text.negation import adds_negation, is_negated, loses_negation
 from kster.text.voice import Voice, includes_writer, is_mixed, leaves, speaks, voice_of, voices_in
-from kster.translation.beam import Beams, Chosen, Hypothesis, Steering
+from kster.translation.beam import Steering
+from kster.translation.beams import Beams, Chosen, Hypothesis
 from kster.translation.words import SPACE
 
 NEARLY = 0.8  # nats of the score, which is divided by length: how much worse the one taken may be

@@ -18,7 +18,8 @@ from kster.text.negation import loses_negation
 from kster.text.projection import Link
 from kster.text.voice import Voice
 from kster.translation.batches import batches
-from kster.translation.beam import Hypothesis, PerSentence, Steering, beam_search
+from kster.translation.beam import PerSentence, Steering, beam_search
+from kster.translation.beams import Hypothesis
 from kster.translation.choice import NEARLY, InOneVoice, chosen
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding

@@ -34,7 +34,7 @@ from kster.terms.inflection import forms_for
 from kster.terms.matching import WORD, is_kept
 from kster.text.languages import match_rank
 from kster.text.voice import WORDS
-from kster.translation.beam import Hypothesis
+from kster.translation.beams import Hypothesis
 from kster.translation.choice import first_good
 from kster.translation.explanation import Lesson
 from kster.translation.words import Word, words_of

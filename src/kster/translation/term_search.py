@@ -27,7 +27,7 @@ from torch import Tensor
 
 from kster.model.step import Candidates, Predict
 from kster.terms.gender import readings_before
-from kster.translation.beam import IMPOSSIBLE, Beams, Chosen
+from kster.translation.beams import IMPOSSIBLE, Beams, Chosen
 from kster.translation.term_agreement import DISAGREEMENT
 from kster.translation.term_constraints import Progress, Requirement, continuations, start
 
