@@ -36,6 +36,8 @@ from kster.memory.store.description import Description
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.store import Store
 
+ON_DEVICE = {"cuda"}  # where shortlists are searched among the keys that an index holds
+
 
 class SearchedMemory:
     """A memory that is searched; any number of threads may, while others write."""
@@ -124,16 +126,17 @@ class SearchedMemory:
         """
         return self._sources.collection(snapshot or self._reader.snapshot())
 
-    def view(self, base: int = 0) -> View:
-        """The memory as it is now, as `retriever` uses it.
+    def view(self, base: int = 0, snapshot: Snapshot | None = None) -> View:
+        """The memory at one moment, as `retriever` uses it.
 
         Args:
             base: Is added to the ids of its entries and segments, which tells the members of a group apart.
+            snapshot: As of when; by default now.
 
         Returns:
             Its segments and their sources.
         """
-        snapshot = self._reader.snapshot()
+        snapshot = snapshot or self._reader.snapshot()
         return View(snapshot, self.sources(snapshot), base)
 
     def retriever(self, batch: Batch) -> Searcher:
@@ -161,8 +164,16 @@ class SearchedMemory:
         Returns:
             What searches for these sentences.
         """
-        views = [memory.view(base) for memory, base in memories]
-        return make_retriever(searcher, views, batch, memories[0][0].search_settings)
+        settings, device = memories[0][0].search_settings, batch.device
+        if device.type not in ON_DEVICE:
+            views = [memory.view(base) for memory, base in memories]
+            return make_retriever(searcher, views, batch, settings)
+        indexes = [memory.index_on(device) for memory, _ in memories]
+        views = [
+            memory.view(base, None if index is None else index.snapshot)
+            for (memory, base), index in zip(memories, indexes, strict=True)
+        ]
+        return make_retriever(searcher, views, batch, settings, indexes)
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where entries come from.

@@ -9,13 +9,14 @@ where Triton is at hand both stages are kernels of our own (`triton_kernels.py`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from kster.memory.search.device_shortlists import Entries
 from kster.memory.search.neighbours import Neighbours, filled_up, rank
 from kster.memory.store.snapshot import Snapshot
 
@@ -77,6 +78,24 @@ class BlockIndex:
             return Neighbours.stack([self._search_fused(self._fused, part, k) for part in parts])
         rows = max(1, at_once // len(self._norms))
         return Neighbours.stack([self._search(part, k) for part in queries.split(rows)])
+
+    @property
+    def stored(self) -> Entries:
+        """All entries, some of which may have been removed."""
+        return Entries(self._keys, self._values, self._ids)
+
+    @property
+    def room(self) -> int:
+        """How many entries there is storage for."""
+        return len(self._keys)
+
+    @cached_property
+    def places_of_rows(self) -> np.ndarray:
+        """(rows + 1,) where each row of the snapshot lies among those stored; -1 for one that does not, and
+        for row -1. Entries of a segment follow each other in both."""
+        places = np.full(self.snapshot.rows + 1, -1, np.int64)
+        places[self._rows] = np.arange(self.size)
+        return places
 
     @property
     def _fused(self) -> ModuleType | None:
