@@ -11,6 +11,7 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -48,6 +49,24 @@ class Predict(Protocol):
         The candidates have the `count` most probable tokens among them, and those wanted, (rows, w). focus:
         (rows, WORDS) how much of the attention goes to each word of the source; None where nobody watches.
         """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanting:
+    """A predictor whose candidates have some tokens among them, besides the most probable ones."""
+
+    predict: Predict
+    wanted: Tensor  # (rows, w)
+
+    def __call__(
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        _: Tensor | None = None,
+        focus: Tensor | None = None,
+    ) -> Candidates:
+        return self.predict(queries, logits, count, self.wanted, focus)
 
 
 ENCODED_AT_ONCE = 8  # sentences, on a CPU
@@ -174,20 +193,24 @@ class StepDecoder:
         Where both can be recorded they are, as one: looking up and mixing is more to launch than a step of a
         shallow decoder.
         """
-        frozen = None
-        if state.recorded is not None and isinstance(predict, Freezable):
-            frozen = predict.frozen(state)
+        frozen, inner = None, predict.predict if isinstance(predict, Wanting) else predict
+        if state.recorded is not None and isinstance(inner, Freezable):
+            frozen = inner.frozen(state)
         if state.recorded is None or frozen is None:
             queries, logits, focus = self._step(state, tokens, parents, watch)
             return predict(queries, logits, count, None, focus)
         fixed = frozen
+        wanted = None
+        if isinstance(predict, Wanting):
+            wanted = state.wanted(predict.wanted, self.model.pad_id)
 
         def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
             queries, logits, focus = self.decoded(state, tokens, parents, watch)
-            return state.predicted(fixed(queries, logits, count, None, focus))
+            return state.predicted(fixed(queries, logits, count, wanted, focus))
 
+        width = 0 if wanted is None else wanted.shape[1]
         found = state.recorded.run(
-            decode, (state.stretch, watch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
+            decode, (state.stretch, watch, fixed, width), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
         )
         state.length += 1
         return Candidates(*found)

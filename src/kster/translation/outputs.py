@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 import torch
@@ -17,7 +18,7 @@ from kster.text.marks import MARK, same_marks
 from kster.text.negation import loses_negation
 from kster.text.projection import Link
 from kster.text.voice import Voice
-from kster.translation.batches import batches
+from kster.translation.batches import ON_GPU, batches
 from kster.translation.beam import PerSentence, Steering, beam_search
 from kster.translation.beams import Hypothesis
 from kster.translation.choice import NEARLY, InOneVoice, chosen
@@ -56,27 +57,37 @@ def outputs_of(
     guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
     sources = model.tokenise_source([own.text for own in guided])
     outputs: dict[int, Output] = {}
-    threads = threads_for(model.device)
+    threads, on_gpu = threads_for(model.device), model.device.type == "cuda"
     for group, beam in _by_beam(guided, decoding.beam):
         order = sorted(group, key=lambda i: -len(sources[i]))
         limits = [longest_translation(model, len(sources[i])) for i in order]
         parts = [order[part] for part in batches(model, limits, beam, batch_sentences)]
 
-        def translated(own: list[int], beam: int = beam) -> tuple[list[int], list[Output], float]:
+        def batch_of(own: list[int], beam: int = beam) -> _Batch:
             call = _Call(decoder, decoding, penalty, memory, smoother, terms or TermGuide((), model))
-            batch = _Batch(
+            return _Batch(
                 call, [pieces[i] for i in own], [guided[i] for i in own], [sources[i] for i in own], beam
             )
-            made = batch.outputs()
-            if taught is not None and memory is not None:
-                made = batch.with_taught_words(made, taught, memory)
-            return own, made, call.clock.seconds
 
-        for own, made, seconds in side_by_side(translated, shared_out(parts, threads), threads):
+        def translated(own: list[int]) -> tuple[list[int], list[Output], float]:
+            batch = batch_of(own)
+            made = batch.outputs()
+            if taught is not None and memory is not None and not on_gpu:
+                made = batch.with_taught_words(made, taught, memory)
+            return own, made, batch.call.clock.seconds
+
+        jobs = parts if on_gpu else shared_out(parts, threads)
+        for own, made, seconds in side_by_side(translated, jobs, threads):
             outputs.update(zip(own, made, strict=True))
             if on_search is not None and memory is not None and model.device.type == "cpu":
                 on_search(seconds)
             progress(len(outputs))
+        if taught is not None and memory is not None and on_gpu:
+            # Few sentences are searched again, and a batch of a few takes a GPU as long as one of many.
+            for first in range(0, len(order), ON_GPU):
+                own = order[first : first + ON_GPU]
+                made = batch_of(own).with_taught_words([outputs[i] for i in own], taught, memory)
+                outputs.update(zip(own, made, strict=True))
     return [outputs[i] for i in range(len(pieces))]
 
 
@@ -102,12 +113,22 @@ class _Batch:
         model = call.decoder.model
         self.call, self.texts, self.guided, self.sources, self.beam = call, texts, guided, sources, beam
         self.limits = [longest_translation(model, len(ids)) for ids in sources]
-        self.looked_up: LookedUp | None = None
-        self.predict: Predict = base_predictor
-        if call.memory is not None and call.smoother is not None:
-            with call.clock.running():
-                self.looked_up = LookedUp.of(call.memory, call.smoother, texts, model, sources)
-            self.predict = SmoothedPredictor(self.looked_up.searcher, call.smoother, call.clock)
+
+    @cached_property
+    def looked_up(self) -> LookedUp | None:
+        """What searches the memory for these pieces."""
+        call = self.call
+        if call.memory is None or call.smoother is None:
+            return None
+        with call.clock.running():
+            model = call.decoder.model
+            return LookedUp.of(call.memory, call.smoother, self.texts, model, self.sources)
+
+    @cached_property
+    def predict(self) -> Predict:
+        if self.looked_up is None or self.call.smoother is None:
+            return base_predictor
+        return SmoothedPredictor(self.looked_up.searcher, self.call.smoother, self.call.clock)
 
     def outputs(self) -> list[Output]:
         call, model = self.call, self.call.decoder.model

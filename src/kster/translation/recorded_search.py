@@ -152,7 +152,8 @@ class RecordedSearch:
 
     def _step(self) -> None:
         state, predict = self._state, self._predict
-        assert state.recorded is not None and isinstance(predict, Freezable)
+        assert state.recorded is not None
+        assert isinstance(predict, Freezable)
         frozen = predict.frozen(state)
         if frozen is None:  # a memory that has grown too large, or is empty by now
             self._bookkept(state.recorded.tokens, state.recorded.parents, predict)
@@ -203,7 +204,8 @@ class RecordedSearch:
         tokens = old.recorded.tokens.index_select(0, rows)
         within = old.recorded.parents.index_select(0, rows) % beam
         self._state = state = self._decoder.keep(old, kept)
-        assert state.recorded is not None and state is not old
+        assert state.recorded is not None
+        assert state is not old
         self._room = _Room.of(state)
         self._room.go_on(room)
         recorded = state.recorded

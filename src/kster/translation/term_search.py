@@ -25,7 +25,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kster.model.step import Candidates, Predict
+from kster.model.step import Candidates, Predict, Wanting
 from kster.terms.gender import readings_before
 from kster.translation.beams import IMPOSSIBLE, Beams, Chosen
 from kster.translation.term_agreement import DISAGREEMENT
@@ -182,17 +182,7 @@ class TermSearch:
             return predict
         padded = [row + [self._pad] * (width - len(row)) for row in rows]
         wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)  # (s * b, w)
-
-        def with_forms(
-            queries: Tensor,
-            logits: Tensor,
-            count: int,
-            _: Tensor | None = None,
-            focus: Tensor | None = None,
-        ) -> Candidates:
-            return predict(queries, logits, count, wanted, focus)
-
-        return with_forms
+        return Wanting(predict, wanted)
 
     def choose(self, beams: Beams, candidates: Candidates, chosen: Chosen, step: int) -> Chosen:
         """`chosen`, with other ways for the sentences that have terms."""

@@ -1,8 +1,8 @@
-"""Search in shortlists on a GPU: for each sentence the entries of its best segments, where the index has them.
+"""Search in shortlists on a GPU: for each sentence the entries of its best segments, where an index has them.
 
-A memory's keys lie on the GPU already (`block_index.py`), so a shortlist is a row of places among them. A step
-computes the exact distances of its entries, however large the memory is. Nothing in it waits for the GPU, and
-all it reads lies in a few tensors, so it can be recorded with the decoder's step.
+A memory's keys lie on the GPU already (`block_index.py`), so a shortlist is a row of places among them. A
+step computes the exact distances of its entries, however large the memory is. Nothing in it waits for the
+GPU, and all it reads lies in a few tensors, so it can be recorded with the decoder's step.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from kster.memory.search.block_index import BlockIndex
-from kster.memory.search.device_shortlists import Listed, on_device, stored_in
+from kster.memory.search.device_shortlists import on_device, stored_in
+from kster.memory.search.listing import best_lines, listed_in
 from kster.memory.search.retriever import Batch, Searcher, Sentence, Similarities, WholeRetriever
 from kster.memory.search.settings import SearchSettings
 from kster.memory.search.shortlist_retriever import Shortlist, search_in
@@ -60,7 +61,7 @@ def make_retriever(
         whole = complete and settings.all_in_shortlist(entries)
         dimension = views[0].snapshot.entries.dimension
         if indexes is not None:
-            listed = _listed(views, indexes, batch.sentences, settings, whole=whole)
+            listed = listed_in(views, indexes, batch.sentences, settings, whole=whole)
             bases = [view.base for view in views]
             return on_device(stored_in(indexes, bases, dimension, batch.device), listed)
         if whole:
@@ -71,48 +72,6 @@ def make_retriever(
     if not batch.similarity:
         return searcher
     return WholeRetriever(searcher, _similarities(views, batch))
-
-
-def _listed(
-    views: Sequence[View],
-    indexes: Sequence[BlockIndex | None],
-    sentences: Sequence[Sentence],
-    settings: SearchSettings,
-    *,
-    whole: bool,
-) -> list[Listed]:
-    """Each sentence's segments, by where `stored_in` these indexes has their entries.
-
-    whole: all segments there are, for every sentence.
-    """
-    sizes = [0 if index is None else index.room for index in indexes]
-    before = np.cumsum(sizes) - sizes
-    every = [np.flatnonzero(view.snapshot.live_segments) for view in views]
-
-    def places(number: int, lines: Ints) -> Ints:
-        index = indexes[number]
-        if index is None:
-            return np.zeros(len(lines), np.int64)
-        return index.places_of_rows[views[number].snapshot.spans.first_rows[lines]] + before[number]
-
-    def listed(text: str, words: Sequence[str]) -> Listed:
-        if whole:
-            chosen = [
-                (own, view.sources.relative_scores(text)[own]) for view, own in zip(views, every, strict=True)
-            ]
-        else:
-            chosen = _best_lines(views, text, settings)
-        having = [view.having_words(words, own) for view, (own, _) in zip(views, chosen, strict=True)]
-        counts = [view.snapshot.spans.counts[own] for view, (own, _) in zip(views, chosen, strict=True)]
-        return Listed(
-            first=np.concatenate([places(number, own) for number, (own, _) in enumerate(chosen)]),
-            counts=np.concatenate(counts),
-            relative=np.concatenate([relative for _, relative in chosen]),
-            having=np.concatenate(having),
-            rare=rare_words(np.concatenate(having)),
-        )
-
-    return [listed(*sentence) for sentence in sentences]
 
 
 def _all_entries(views: Sequence[View], sentences: Sequence[Sentence]) -> list[Shortlist]:
@@ -143,28 +102,10 @@ def _all_entries(views: Sequence[View], sentences: Sequence[Sentence]) -> list[S
 def _shortlist(views: Sequence[View], text: str, words: Sequence[str], settings: SearchSettings) -> Shortlist:
     """The entries of the segments of all memories whose sources resemble a text best."""
     parts, having = [], []
-    for view, (lines, relative) in zip(views, _best_lines(views, text, settings), strict=True):
+    for view, (lines, relative) in zip(views, best_lines(views, text, settings), strict=True):
         having.append(view.having_words(words, lines))
         parts.append(entries_of(view, lines, relative, having[-1]))
     return replace(_joined(parts), rare=rare_words(np.concatenate(having)))
-
-
-def _best_lines(views: Sequence[View], text: str, settings: SearchSettings) -> list[tuple[Ints, np.ndarray]]:
-    """Of each memory the lines, ascending, that are among the best of all, and their similarity."""
-    found = [view.most_similar(text, settings.shortlist) for view in views]  # lines, relative scores
-    ids = np.concatenate([view.segment_ids(lines) for view, (lines, _) in zip(views, found, strict=True)])
-    counts = np.concatenate(
-        [view.snapshot.spans.counts[lines] for view, (lines, _) in zip(views, found, strict=True)]
-    )
-    order = np.lexsort((-ids, -np.concatenate([own for _, own in found])))[: settings.shortlist]
-    fitting = np.cumsum(counts[order]) <= settings.shortlist_entries
-    fitting[:1] = True  # a segment longer than that is better than none
-    best = np.zeros(len(ids), np.bool_)
-    best[order[fitting]] = True
-    chosen_of = np.split(best, np.cumsum([len(lines) for lines, _ in found])[:-1])
-    return [
-        (lines[chosen], relative[chosen]) for (lines, relative), chosen in zip(found, chosen_of, strict=True)
-    ]
 
 
 def _joined(parts: Sequence[Shortlist]) -> Shortlist:
