@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from test_gpu_beam import waiting_is_an_error
 
 from by_transformers import shuffled_sentences
 from kster import Memory, MemoryGroup, Pair, Translator
@@ -18,6 +20,7 @@ from kster.model import BaseModel
 from kster.model.focus import source_words
 from kster.model.step import StepDecoder
 from kster.smoothing import Smoother, SmootherSettings
+from kster.translation.recorded_search import RecordedSearch
 from tiny import ENGLISH, GERMAN
 
 pytestmark = pytest.mark.gpu
@@ -150,6 +153,31 @@ def test_recorded_with_the_step_they_give_the_same_translations(
     same(texts[:9])
     assert plain.decoder.states.graphs == 0
     assert recorded.decoder.states.graphs >= (3 if device.type == "cuda" else 0)
+
+
+@pytest.mark.parametrize("kind", ["base", "kster"])
+def test_no_recorded_step_waits_for_the_gpu(
+    kind: str, model: BaseModel, memory: Memory, device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, guarded, step = Translator(model), Translator(model), RecordedSearch._step
+    options: dict[str, Any] = {} if kind == "base" else {"memory": memory, "smoother": learned(model)}
+    steps = 0
+
+    def watched(search: RecordedSearch) -> None:
+        nonlocal steps
+        steps += 1
+        with waiting_is_an_error(device):
+            step(search)
+
+    texts = shuffled_sentences(20)
+    guarded.decoder, plain.decoder = StepDecoder(model, static=True), without_graphs(model)
+    for _ in range(3):  # on first use kernels are compiled, and steps are recorded
+        guarded.translate(texts, **options)
+    monkeypatch.setattr(RecordedSearch, "_step", watched)
+    found = [str(one) for one in guarded.translate(texts, **options)]
+    monkeypatch.setattr(RecordedSearch, "_step", step)
+    assert found == [str(one) for one in plain.translate(texts, **options)]
+    assert steps > 4
 
 
 def test_a_batch_that_shrinks_takes_its_shortlists_with_it(

@@ -24,6 +24,7 @@ from kster.memory.search.entries import (
     segment_ids_of,
     target_groups_of,
 )
+from kster.memory.search.listing import device_shortlists
 from kster.memory.search.neighbours import Neighbours
 from kster.memory.search.reader import Reader
 from kster.memory.search.retriever import Batch, Searcher
@@ -173,7 +174,8 @@ class SearchedMemory:
             memory.view(base, None if index is None else index.snapshot)
             for (memory, base), index in zip(memories, indexes, strict=True)
         ]
-        return make_retriever(searcher, views, batch, settings, indexes)
+        found = device_shortlists(views, indexes, batch, settings)
+        return make_retriever(searcher, views, batch, settings) if found is None else found
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where entries come from.

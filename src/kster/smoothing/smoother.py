@@ -116,8 +116,8 @@ class Smoother(nn.Module):
         Returns:
             What `forward` is given.
         """
-        by_shortlist = isinstance(memory, ShortlistRetriever | DeviceShortlists)
-        if by_shortlist and self.similarity is not None and self.metric is None:
+        measures_at_once = self.similarity is not None and self.metric is None
+        if measures_at_once and isinstance(memory, ShortlistRetriever | DeviceShortlists):
             return memory.search_measured(queries, self.settings.candidates, self.k, self.similarity)
         found = memory.search(queries, self.settings.candidates)
         if not self.measures:

@@ -34,6 +34,8 @@ from kster.translation.term_constraints import written_terms
 from kster.translation.term_guide import Guided, TermGuide
 from kster.translation.term_search import LEAST_BEAM
 
+Lacking = Mapping[int, Mapping[Term, Lesson]]  # by the numbers of outputs: taught words that they do not have
+
 
 def outputs_of(
     decoder: StepDecoder,
@@ -69,24 +71,31 @@ def outputs_of(
                 call, [pieces[i] for i in own], [guided[i] for i in own], [sources[i] for i in own], beam
             )
 
-        def translated(own: list[int]) -> tuple[list[int], list[Output], float]:
+        def translated(own: list[int]) -> tuple[list[int], list[Output], Lacking, float]:
             batch = batch_of(own)
             made = batch.outputs()
-            if taught is not None and memory is not None and not on_gpu:
-                made = batch.with_taught_words(made, taught, memory)
-            return own, made, batch.call.clock.seconds
+            lacking: Lacking = {}
+            if taught is not None and memory is not None:
+                lacking = taught.missing(memory, batch.texts, [one.hypotheses[0][0] for one in made])
+                if not on_gpu:
+                    made = batch.with_taught_words(made, lacking, taught, memory)
+            return own, made, lacking, batch.call.clock.seconds
 
+        later: dict[int, Mapping[Term, Lesson]] = {}
         jobs = parts if on_gpu else shared_out(parts, threads)
-        for own, made, seconds in side_by_side(translated, jobs, threads):
+        for own, made, lacking, seconds in side_by_side(translated, jobs, threads):
             outputs.update(zip(own, made, strict=True))
+            later |= {own[at]: lessons for at, lessons in lacking.items()}
             if on_search is not None and memory is not None and model.device.type == "cpu":
                 on_search(seconds)
             progress(len(outputs))
         if taught is not None and memory is not None and on_gpu:
             # Few sentences are searched again, and a batch of a few takes a GPU as long as one of many.
-            for first in range(0, len(order), ON_GPU):
-                own = order[first : first + ON_GPU]
-                made = batch_of(own).with_taught_words([outputs[i] for i in own], taught, memory)
+            again = list(later)
+            for first in range(0, len(again), ON_GPU):
+                own = again[first : first + ON_GPU]
+                made, lessons = [outputs[i] for i in own], {at: later[i] for at, i in enumerate(own)}
+                made = batch_of(own).with_taught_words(made, lessons, taught, memory)
                 outputs.update(zip(own, made, strict=True))
     return [outputs[i] for i in range(len(pieces))]
 
@@ -141,11 +150,13 @@ class _Batch:
         )
 
     def with_taught_words(
-        self, made: list[Output], taught: TaughtWords, memory: SearchableMemory
+        self, made: list[Output], missing: Lacking, taught: TaughtWords, memory: SearchableMemory
     ) -> list[Output]:
-        """Search again for outputs that lack taught words, which must then be used; taken if as good."""
+        """Search again for outputs that lack taught words, which must then be used; taken if as good.
+
+        missing: of each output that lacks any, by its number.
+        """
         model = self.call.decoder.model
-        missing = taught.missing(memory, self.texts, [one.hypotheses[0][0] for one in made])
         guides = {i: self._with_lessons(i, lessons) for i, lessons in missing.items()}
         missing = {i: lessons for i, lessons in missing.items() if guides[i] is not None}
         if not missing:

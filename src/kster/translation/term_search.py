@@ -23,7 +23,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from kster.model.step import Candidates, Predict, Wanting
 from kster.terms.gender import readings_before

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,6 @@ from torch import Tensor
 
 from kster.memory.search.neighbours import Neighbours, filled_up
 from kster.memory.search.retriever import Retriever
-
-if TYPE_CHECKING:
-    from kster.memory.search.block_index import BlockIndex
 
 Measure = Callable[[Tensor, Tensor], Tensor]  # distances, similarities (n, k) → other distances (n, k)
 Ints = npt.NDArray[np.int64]
@@ -64,14 +60,15 @@ class DeviceShortlists(Retriever):
         return len(self.places)
 
     @property
-    def _about(self) -> tuple[Tensor, ...]:
+    def _about(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.places, self.similarity, self.words, self.rare
 
     def keep(self, sentences: Tensor) -> DeviceShortlists:
-        return self._of(*(column.index_select(0, sentences) for column in self._about))
+        return self._of(lambda column: column.index_select(0, sentences))
 
-    def _of(self, *about: Tensor) -> DeviceShortlists:
-        return DeviceShortlists(self.stored, *about)
+    def _of(self, change: Callable[[Tensor], Tensor]) -> DeviceShortlists:
+        places, similarity, words, rare = map(change, self._about)
+        return DeviceShortlists(self.stored, places, similarity, words, rare)
 
     def search_for(self, queries: Tensor, sentences: Tensor, k: int) -> Neighbours:
         parts = zip(queries.split(QUERIES_AT_ONCE), sentences.split(QUERIES_AT_ONCE), strict=True)
@@ -119,7 +116,7 @@ class DeviceShortlists(Retriever):
             similarity=similarity * there,
             words=_looked_up(self.words, slots),
             plain=None if plain is None else plain.masked_fill(~there, torch.inf),
-            rare=self.rare[: n // beam].repeat_interleave(beam, output_size=n),
+            rare=self.rare[: n // beam, None].expand(-1, beam).reshape(n),
         )
         return filled_up(found, nearest or k)
 
@@ -134,8 +131,8 @@ class DeviceShortlists(Retriever):
             or not known.stored.are(self.stored)
             or known.places.shape != (sentences, self.places.shape[1])
         ):
-            about = [column.new_zeros((sentences, *column.shape[1:])) for column in self._about]
-            known = room[SHORTLISTS] = replace(self._of(*about), beam=beam)
+            fresh = self._of(lambda column: column.new_zeros((sentences, *column.shape[1:])))
+            known = room[SHORTLISTS] = replace(fresh, beam=beam)
         known.places[self.sentences :] = -1
         for mine, theirs in zip(known._about, self._about, strict=True):
             mine[: self.sentences] = theirs
@@ -185,24 +182,6 @@ def on_device(stored: Entries, lists: Sequence[Listed]) -> DeviceShortlists:
     )
 
 
-def stored_in(
-    indexes: Sequence[BlockIndex | None], bases: Sequence[int], dimension: int, device: torch.device
-) -> Entries:
-    """What several indexes hold, one after the other; bases: are added to the ids of each."""
-    parts = [(index.stored, base) for index, base in zip(indexes, bases, strict=True) if index is not None]
-    if not parts:
-        nothing = torch.zeros(1, dtype=torch.int64, device=device)
-        keys = torch.zeros((1, dimension), dtype=torch.float16, device=device)
-        return Entries(keys, nothing.int(), nothing)
-    if len(parts) == 1 and parts[0][1] == 0:
-        return parts[0][0]
-    return Entries(
-        torch.cat([part.keys for part, _ in parts]),
-        torch.cat([part.values for part, _ in parts]),
-        torch.cat([part.ids | base for part, base in parts]),
-    )
-
-
 def ordered_distances(queries: Tensor, keys: Tensor, places: Tensor, beam: int) -> Tensor:
     """(s · b, L) int64 that order as ‖q − k‖² does, of equal ones the last first: its bits, and the place
     counted from the end. inf where there is none.
@@ -211,7 +190,8 @@ def ordered_distances(queries: Tensor, keys: Tensor, places: Tensor, beam: int) 
     """
     queries = queries.float()
     if keys.is_cuda and keys.shape[1] % 64 == 0 and (fused := kernels()) is not None:
-        return fused.ordered_distances(queries, keys, places, beam)  # type: ignore[no-any-return]
+        ordered: Tensor = fused.ordered_distances(queries, keys, places, beam)
+        return ordered
     sentences, length = places.shape
     grouped = queries.view(sentences, beam, 1, -1)
     at_once = max(1, NUMBERS_AT_ONCE // (len(queries) * keys.shape[1]))

@@ -1,39 +1,36 @@
-"""Which segments a sentence's shortlist has, and where an index has their entries."""
+"""Shortlists of memories whose keys lie on the device: which segments they have, and where their entries are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from kster.memory.search.block_index import BlockIndex
-from kster.memory.search.device_shortlists import Listed
-from kster.memory.search.retriever import Sentence
+from kster.memory.search.device_shortlists import DeviceShortlists, Entries, Listed, on_device
+from kster.memory.search.retriever import Batch, Sentence
 from kster.memory.search.settings import SearchSettings
+from kster.memory.search.shortlists import View, best_lines
 from kster.memory.sources.scoring import rare_words
 from kster.memory.store.spans import Ints
 
-if TYPE_CHECKING:
-    from kster.memory.search.shortlists import View
 
+def device_shortlists(
+    views: Sequence[View], indexes: Sequence[BlockIndex | None], batch: Batch, settings: SearchSettings
+) -> DeviceShortlists | None:
+    """The shortlists of a batch; None where all entries are to be searched.
 
-def best_lines(views: Sequence[View], text: str, settings: SearchSettings) -> list[tuple[Ints, np.ndarray]]:
-    """Of each memory the lines, ascending, that are among the best of all, and their similarity."""
-    found = [view.most_similar(text, settings.shortlist) for view in views]  # lines, relative scores
-    ids = np.concatenate([view.segment_ids(lines) for view, (lines, _) in zip(views, found, strict=True)])
-    counts = np.concatenate(
-        [view.snapshot.spans.counts[lines] for view, (lines, _) in zip(views, found, strict=True)]
-    )
-    order = np.lexsort((-ids, -np.concatenate([own for _, own in found])))[: settings.shortlist]
-    fitting = np.cumsum(counts[order]) <= settings.shortlist_entries
-    fitting[:1] = True  # a segment longer than that is better than none
-    best = np.zeros(len(ids), np.bool_)
-    best[order[fitting]] = True
-    chosen_of = np.split(best, np.cumsum([len(lines) for lines, _ in found])[:-1])
-    return [
-        (lines[chosen], relative[chosen]) for (lines, relative), chosen in zip(found, chosen_of, strict=True)
-    ]
+    indexes: of the snapshots that the views have, None where there are no entries.
+    """
+    entries = sum(view.snapshot.live_count for view in views)
+    complete = not any(view.snapshot.without_keys.any() for view in views)
+    if not settings.by_shortlist(batch.device.type, complete, batch.similarity):
+        return None
+    whole = complete and settings.all_in_shortlist(entries)
+    bases, dimension = [view.base for view in views], views[0].snapshot.entries.dimension
+    stored = stored_in(indexes, bases, dimension, batch.device)
+    return on_device(stored, listed_in(views, indexes, batch.sentences, settings, whole=whole))
 
 
 def listed_in(
@@ -76,3 +73,21 @@ def listed_in(
         )
 
     return [listed(*sentence) for sentence in sentences]
+
+
+def stored_in(
+    indexes: Sequence[BlockIndex | None], bases: Sequence[int], dimension: int, device: torch.device
+) -> Entries:
+    """What several indexes hold, one after the other; bases: are added to the ids of each."""
+    parts = [(index.stored, base) for index, base in zip(indexes, bases, strict=True) if index is not None]
+    if not parts:
+        nothing = torch.zeros(1, dtype=torch.int64, device=device)
+        keys = torch.zeros((1, dimension), dtype=torch.float16, device=device)
+        return Entries(keys, nothing.int(), nothing)
+    if len(parts) == 1 and parts[0][1] == 0:
+        return parts[0][0]
+    return Entries(
+        torch.cat([part.keys for part, _ in parts]),
+        torch.cat([part.values for part, _ in parts]),
+        torch.cat([part.ids | base for part, base in parts]),
+    )

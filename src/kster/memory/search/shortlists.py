@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from kster.memory.search.block_index import BlockIndex
-from kster.memory.search.device_shortlists import on_device, stored_in
-from kster.memory.search.listing import best_lines, listed_in
 from kster.memory.search.retriever import Batch, Searcher, Sentence, Similarities, WholeRetriever
 from kster.memory.search.settings import SearchSettings
 from kster.memory.search.shortlist_retriever import Shortlist, search_in
@@ -47,28 +44,17 @@ class View:
 
 
 def make_retriever(
-    searcher: Searcher,
-    views: Sequence[View],
-    batch: Batch,
-    settings: SearchSettings,
-    indexes: Sequence[BlockIndex | None] | None = None,
+    searcher: Searcher, views: Sequence[View], batch: Batch, settings: SearchSettings
 ) -> Searcher:
-    """searcher: what searches all entries of all of these memories; indexes: of the views' snapshots, where
-    entries lie on the batch's device."""
+    """searcher: what searches all entries of all of these memories."""
     entries = sum(view.snapshot.live_count for view in views)
     complete = not any(view.snapshot.without_keys.any() for view in views)
     if settings.by_shortlist(batch.device.type, complete, batch.similarity):
-        whole = complete and settings.all_in_shortlist(entries)
-        dimension = views[0].snapshot.entries.dimension
-        if indexes is not None:
-            listed = listed_in(views, indexes, batch.sentences, settings, whole=whole)
-            bases = [view.base for view in views]
-            return on_device(stored_in(indexes, bases, dimension, batch.device), listed)
-        if whole:
+        if complete and settings.all_in_shortlist(entries):
             lists = _all_entries(views, batch.sentences)
         else:
             lists = [_shortlist(views, *sentence, settings) for sentence in batch.sentences]
-        return search_in(lists, dimension, batch.device)
+        return search_in(lists, views[0].snapshot.entries.dimension, batch.device)
     if not batch.similarity:
         return searcher
     return WholeRetriever(searcher, _similarities(views, batch))
@@ -106,6 +92,24 @@ def _shortlist(views: Sequence[View], text: str, words: Sequence[str], settings:
         having.append(view.having_words(words, lines))
         parts.append(entries_of(view, lines, relative, having[-1]))
     return replace(_joined(parts), rare=rare_words(np.concatenate(having)))
+
+
+def best_lines(views: Sequence[View], text: str, settings: SearchSettings) -> list[tuple[Ints, np.ndarray]]:
+    """Of each memory the lines, ascending, that are among the best of all, and their similarity."""
+    found = [view.most_similar(text, settings.shortlist) for view in views]  # lines, relative scores
+    ids = np.concatenate([view.segment_ids(lines) for view, (lines, _) in zip(views, found, strict=True)])
+    counts = np.concatenate(
+        [view.snapshot.spans.counts[lines] for view, (lines, _) in zip(views, found, strict=True)]
+    )
+    order = np.lexsort((-ids, -np.concatenate([own for _, own in found])))[: settings.shortlist]
+    fitting = np.cumsum(counts[order]) <= settings.shortlist_entries
+    fitting[:1] = True  # a segment longer than that is better than none
+    best = np.zeros(len(ids), np.bool_)
+    best[order[fitting]] = True
+    chosen_of = np.split(best, np.cumsum([len(lines) for lines, _ in found])[:-1])
+    return [
+        (lines[chosen], relative[chosen]) for (lines, relative), chosen in zip(found, chosen_of, strict=True)
+    ]
 
 
 def _joined(parts: Sequence[Shortlist]) -> Shortlist:
