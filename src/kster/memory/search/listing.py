@@ -1,4 +1,4 @@
-"""Shortlists of memories whose keys lie on the device: which segments they have, and where their entries are."""
+"""Shortlists where keys lie on the device: which segments they have, and where their entries are."""
 
 from __future__ import annotations
 
