@@ -15,8 +15,7 @@ from torch import Tensor
 from experiments.rivals import Evidence, Rival
 from kster.memory import Memory
 from kster.memory.search.retriever import Batch, Searcher
-from kster.memory.search.shortlist_retriever import search_in
-from kster.memory.search.shortlists import entries_of
+from kster.memory.search.shortlists import Lists
 
 LEAST = 1e-6  # of λ and 1 − λ, so that neither logarithm is infinite
 
@@ -26,12 +25,13 @@ class SentenceMemory(Memory):
 
     def retriever(self, batch: Batch) -> Searcher:
         view, shortlists = self.view(), []
+        lists = Lists([view])
         for text in batch.texts:
             matches = self.matches(text, self.search_settings.shortlist, least=0)
             ids = sorted(match.segment.id for match in matches)
             lines = np.searchsorted(view.snapshot.spans.segment_ids, ids)
-            shortlists.append(entries_of(view, lines, np.zeros(len(lines), np.float32)))
-        return search_in(shortlists, self.dimension, batch.device)
+            shortlists.append(lists.of([lines], [np.zeros(len(lines), np.float32)]))
+        return lists.searched(shortlists, batch.device)
 
 
 class DistanceAwareKnn(Rival):

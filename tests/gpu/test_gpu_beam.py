@@ -13,7 +13,8 @@ from by_transformers import TIE, generated, shuffled_sentences
 from kster import BaseModel, Memory, MemoryGroup, Pair
 from kster.model.step import Predict, StepDecoder
 from kster.smoothing import SAFE_KNN, Smoother, SmootherSettings
-from kster.translation.beam import Hypothesis, beam_search, collect, extend, open_beams
+from kster.translation.beam import beam_search, extend
+from kster.translation.beams import Hypothesis, collect, open_beams
 from kster.translation.predictor import SmoothedPredictor, base_predictor
 from tiny import ENGLISH, GERMAN
 

@@ -12,7 +12,8 @@ from by_transformers import shuffled_sentences
 from kster import Memory, Pair, Translator
 from kster.model import BaseModel
 from kster.model.step import StepDecoder
-from kster.translation.beam import Hypothesis, beam_search
+from kster.translation.beam import beam_search
+from kster.translation.beams import Hypothesis
 from kster.translation.predictor import base_predictor
 from tiny import ENGLISH, GERMAN
 

@@ -16,7 +16,8 @@ from kster.model import BaseModel
 from kster.model import state as states
 from kster.model.state import Shape
 from kster.model.step import StepDecoder
-from kster.translation.beam import Hypothesis, beam_search
+from kster.translation.beam import beam_search
+from kster.translation.beams import Hypothesis
 from kster.translation.predictor import base_predictor
 from tiny import ENGLISH, GERMAN
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from kster.cluster.calls import SHARD, ask_about, ask_of_parts, change
 from kster.cluster.catalogue_service import Parts
 from kster.cluster.importing import Destination, import_over_shards
-from kster.cluster.retrieval import Placed, most_similar, shortlists
+from kster.cluster.retrieval import Placed, most_similar, retriever
 from kster.cluster.shard import SMOOTHER, write_smoother
 from kster.cluster.wire import OWN, PART_SHIFT, Changed, Limits, Part, Prepared, Sentence
 from kster.errors import KsterError
@@ -31,6 +31,7 @@ from kster.memory import (
     MemorySize,
     Neighbours,
     Provenance,
+    Resembling,
     SearchSettings,
     Segment,
 )
@@ -38,8 +39,7 @@ from kster.memory.adding import Origin, approved, checked_drafts, require_flawle
 from kster.memory.importing import CHUNK
 from kster.memory.search.entries import entry_ids
 from kster.memory.search.retriever import Batch, Searcher
-from kster.memory.search.shortlist_retriever import search_in
-from kster.memory.sources.matching import best_matches, sorted_matches
+from kster.memory.sources.matching import sorted_matches
 from kster.memory.store.description import Description
 
 LOOKED_SECONDS = 0.1  # for so long a memory that had entries is believed to have some
@@ -119,8 +119,7 @@ class ClusterMemory(Memory):
         placed = [Placed(memory.parts, base) for memory, base in memories]
         sentences = [Sentence(*one) for one in batch.sentences]
         limits = Limits(first.search_settings.shortlist, first.search_settings.shortlist_entries)
-        lists = shortlists(placed, sentences, limits, first.dimension, first.lost)
-        return search_in(lists, first.dimension, batch.device)
+        return retriever(placed, sentences, limits, first.dimension, batch.device, first.lost)
 
     def search(self, queries: Tensor, k: int) -> Neighbours:
         raise KsterError("a memory on a cluster is searched by shortlists, a batch of sentences at a time")
@@ -150,12 +149,9 @@ class ClusterMemory(Memory):
         ]
         return sorted_matches(found, n)
 
-    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Resembling]]:
         found = most_similar(self.parts, sources, m, self.lost)
-        return [
-            best_matches(source, [_abroad(*one) for one in own], m, 0, str(self.directory))
-            for source, own in zip(sources, found, strict=True)
-        ]
+        return [[Resembling(_abroad(*one), str(self.directory)) for one in own] for own in found]
 
     def tokens_of(self, segment_id: int) -> list[int]:
         tokens: list[int] = self._read(self._part_of(segment_id), "tokens_of", segment_id & OWN)

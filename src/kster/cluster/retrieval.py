@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from kster.cluster.calls import SHARD, ask_each
 from kster.cluster.shard import EVERYTHING
@@ -35,7 +36,13 @@ from kster.cluster.wire import (
     wanted_of,
 )
 from kster.memory import Segment
-from kster.memory.search.shortlist_retriever import Shortlist
+from kster.memory.search.codes import Projection
+from kster.memory.search.shortlist_retriever import (
+    Gathered,
+    Shortlist,
+    ShortlistRetriever,
+    retriever_of,
+)
 from kster.memory.sources.scoring import rare_words
 
 
@@ -54,6 +61,7 @@ class Placed:
 
 
 TERMS = TermCounts()  # of this process
+SAMPLE = 1_024  # keys that codes are chosen by, or nearly twice as many
 ATTEMPTS = 3  # while others change the memories all the time; the last one takes what is known
 
 
@@ -197,32 +205,27 @@ class _Search:
         return {name.removeprefix(SHARD): answer for name, answer in answers.items()}
 
 
-def shortlists(
+def retriever(
     memories: Sequence[Placed],
     sentences: Sequence[Sentence],
     limits: Limits,
     dimension: int,
+    device: torch.device,
     lost: list[str] | None = None,
-) -> list[Shortlist]:
-    """For each sentence the entries of its best segments in all memories.
+) -> ShortlistRetriever:
+    """What searches, for each sentence, the entries of its best segments in all memories.
 
     lost: takes the names of shards that do not answer, which are then left out. Raises Unreachable without.
     """
     if not sentences or not any(memory.parts for memory in memories):
-        return [_shortlist(_nothing(), [], dimension) for _ in sentences]
+        return _retriever([_nothing() for _ in sentences], [], dimension, device)
     search = _Search(memories, [sentence.text for sentence in sentences], lost)
-    key = repr((memories, sentences, limits))
+    key = repr((memories, sentences, limits, device))
     if lost is None and (last := _Last.of(key)) is not None and search.are_current(last.versions):
         return last.answer
     chosen, entries, versions = search.shortlists(sentences, limits)
-    made: dict[bytes, Shortlist] = {}  # sentences with the same segments share their tensors
-    answer = []
-    for one in chosen:
-        same = one.places.tobytes() + one.segment_ids.tobytes()
-        own = _shortlist(one, entries, dimension, made.get(same))
-        made.setdefault(same, own)
-        answer.append(own)
-    if lost is None and sum(len(one.ids) for one in made.values()) <= 2 * limits.entries:
+    answer = _retriever(chosen, entries, dimension, device)
+    if lost is None and sum(len(own.ids) for _, own in entries) <= 2 * limits.entries:
         _Last.kept = _Last(key, versions, answer)
     return answer
 
@@ -233,7 +236,7 @@ class _Last:
 
     key: str
     versions: dict[str, list[Version]]
-    answer: list[Shortlist]
+    answer: ShortlistRetriever
 
     kept: ClassVar[_Last | None] = None
 
@@ -262,12 +265,38 @@ def most_similar(
     return found
 
 
+def _retriever(
+    chosen: Sequence[Chosen],
+    parts: Sequence[tuple[int, SegmentEntries]],
+    dimension: int,
+    device: torch.device,
+) -> ShortlistRetriever:
+    """Sentences with the same segments share what is made of them."""
+    nothing = np.zeros((0, dimension), np.float16)
+    keys = torch.from_numpy(np.concatenate([nothing, *(own.keys for _, own in parts)]))
+    projection = Projection.of(keys[:: 1 + len(keys) // SAMPLE])
+    codes, norms = projection.codes(keys)
+    made: dict[bytes, Shortlist] = {}
+    answer = []
+    for one in chosen:
+        same = one.places.tobytes() + one.segment_ids.tobytes()
+        own = _shortlist(one, parts, codes, norms, made.get(same))
+        made.setdefault(same, own)
+        answer.append(own)
+    return retriever_of(answer, Gathered(keys), projection, device)
+
+
 def _shortlist(
-    chosen: Chosen, parts: Sequence[tuple[int, SegmentEntries]], dimension: int, same: Shortlist | None = None
+    chosen: Chosen,
+    parts: Sequence[tuple[int, SegmentEntries]],
+    codes: Tensor,
+    norms: Tensor,
+    same: Shortlist | None = None,
 ) -> Shortlist:
-    """same: that of another sentence with the same segments."""
-    keys, values = [np.zeros((0, dimension), np.float16)], [np.zeros(0, np.int32)]
+    """codes, norms: of all entries; same: that of another sentence with the same segments."""
+    rows, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
     ids, similarity, words = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)], [np.zeros(0, np.int64)]
+    first = 0  # row of the part
     for place, (base, entries) in enumerate(parts):
         here = np.flatnonzero(chosen.places == place)
         here = here[np.isin(chosen.segment_ids[here], entries.segment_ids)]  # others were just removed
@@ -277,17 +306,21 @@ def _shortlist(
         words.append(np.repeat(chosen.words[here], counts))
         if same is None and len(here):
             before = np.cumsum(counts) - counts
-            rows = np.repeat(entries.firsts[lines] - before, counts) + np.arange(counts.sum())
-            keys.append(entries.keys[rows])
-            values.append(entries.values[rows])
-            ids.append(entries.ids[rows] | base)
+            own = np.repeat(entries.firsts[lines] - before, counts) + np.arange(counts.sum())
+            rows.append(own + first)
+            values.append(entries.values[own])
+            ids.append(entries.ids[own] | base)
+        first += len(entries.ids)
     own_similarity = torch.from_numpy(np.concatenate(similarity))
     own_words = torch.from_numpy(np.concatenate(words))
     rare = rare_words(chosen.words)
     if same is not None:
         return replace(same, similarity=own_similarity, words=own_words, rare=rare)
+    of_all = torch.from_numpy(np.concatenate(rows))
     return Shortlist(
-        keys=torch.from_numpy(np.concatenate(keys)),
+        rows=of_all,
+        codes=codes[of_all],
+        norms=norms[of_all],
         values=torch.from_numpy(np.concatenate(values)),
         ids=torch.from_numpy(np.concatenate(ids)),
         similarity=own_similarity,

@@ -33,7 +33,7 @@ from kster.errors import KsterError
 from kster.files import try_lock, write_atomically
 from kster.memory import Segment
 from kster.memory.report import bytes_under
-from kster.memory.search.shortlists import View, entries_of
+from kster.memory.search.shortlists import View
 from kster.memory.sources.scoring import Frequencies
 from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
@@ -240,14 +240,15 @@ class Shard:
         lines = np.searchsorted(spans.segment_ids, ids)
         lines = lines[lines < len(spans)]
         lines = lines[np.isin(spans.segment_ids[lines], ids) & live[lines]]
-        found = entries_of(view, lines, np.zeros(len(lines), np.float32))
-        if len(found.ids) and int(found.ids.max()) > OWN:
+        rows, entry_ids = view.rows_and_ids(lines)
+        if len(entry_ids) and int(entry_ids.max()) > OWN:
             raise KsterError(
                 f"{memory.directory}: its entries have larger numbers than a cluster can tell apart"
             )
         firsts = np.concatenate([[0], np.cumsum(spans.counts[lines])]).astype(np.int64)
+        files = view.snapshot.entries
         return SegmentEntries(
-            spans.segment_ids[lines], firsts, found.keys.numpy(), found.values.numpy(), found.ids.numpy()
+            spans.segment_ids[lines], firsts, files.gather(rows), files.values_of(rows), entry_ids
         )
 
     # Changing ------------------------------------------------------------------------------------

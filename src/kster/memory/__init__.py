@@ -10,7 +10,7 @@ from kster.memory.search.neighbours import Neighbours
 from kster.memory.search.settings import SearchSettings
 from kster.memory.searchable import SearchableMemory
 from kster.memory.segment import Provenance, Segment
-from kster.memory.sources import Match, Similar
+from kster.memory.sources import Match, Resembling, Similar
 from kster.memory.store.history import Event
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "MemorySize",
     "Neighbours",
     "Provenance",
+    "Resembling",
     "SearchSettings",
     "SearchableMemory",
     "Segment",

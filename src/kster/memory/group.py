@@ -16,7 +16,7 @@ from kster.memory.search.entries import entry_ids
 from kster.memory.search.neighbours import Neighbours
 from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.segment import Provenance, Segment
-from kster.memory.sources import Match, Similar
+from kster.memory.sources import Match, Resembling, Similar
 from kster.memory.sources.matching import sorted_matches
 
 SHIFT = 40  # an id of the group = the memory's place in the group << 40 | its id there
@@ -111,11 +111,10 @@ class MemoryGroup:
         ]
         return sorted_matches(reversed(found), n)
 
-    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Resembling]]:
         """As `Memory.similar_segments`, m of each memory."""
         found = [memory.similar_segments(sources, m) for memory in self.memories]
-        each = ([match for own in of_one for match in own] for of_one in zip(*found, strict=True))
-        return [sorted_matches(reversed(matches), len(matches)) for matches in each]
+        return [[one for own in of_one for one in own] for of_one in zip(*reversed(found), strict=True)]
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """As `Memory.provenance`; `Provenance.memory` says which memory an entry is of."""

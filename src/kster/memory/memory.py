@@ -16,7 +16,7 @@ from kster.memory.adding import Origin, approved
 from kster.memory.changeable import ChangeableMemory, load_model
 from kster.memory.importing import CHUNK, import_all
 from kster.memory.key_maker import KeyMaker
-from kster.memory.key_making import AT_ONCE, make_keys
+from kster.memory.key_making import AT_ONCE, CHANGES, make_keys
 from kster.memory.report import ImportReport
 from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.search.settings import SearchSettings
@@ -302,15 +302,16 @@ class Memory(ChangeableMemory):
             KsterError: if the memory cannot be written.
         """
         if ids is not None:
-            return make_keys(self._store, self.model, ids)
-        done = 0
+            return sum(make_keys(self._store, self.model, ids))
+        done, several = 0, CHANGES * at_once
         while most is None or done < most:
-            count = at_once if most is None else min(at_once, most - done)
+            count = several if most is None else min(several, most - done)
             if not (ids := self._demand.next(self._store, count)):
                 break
-            done += make_keys(self._store, self.model, ids)
-            if progress is not None:
-                progress(done)
+            for given in make_keys(self._store, self.model, ids, at_once):
+                done += given
+                if progress is not None:
+                    progress(done)
         return done
 
     @classmethod
@@ -341,7 +342,7 @@ class Memory(ChangeableMemory):
             at_once |= dict.fromkeys(ids[missing & best].tolist())
             self._demand.add(ids[missing & ~best].tolist())
         try:
-            make_keys(self._store, self.model, list(at_once))
+            sum(make_keys(self._store, self.model, list(at_once)))
         except MemoryStoreError as error:  # it is read-only, or another writer is busy
             log.warning("translating without the keys of %d segments: %s", len(at_once), error)
 

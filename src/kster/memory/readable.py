@@ -13,7 +13,7 @@ from kster.memory.checks import Finding, findings
 from kster.memory.report import MemoryInfo, bytes_under, fit_status, since_fit
 from kster.memory.searched import SearchedMemory
 from kster.memory.segment import Segment
-from kster.memory.sources import Match
+from kster.memory.sources import Match, Resembling
 from kster.memory.sources.matching import CANDIDATES, best_matches
 from kster.memory.store.backup import back_up
 from kster.memory.store.database import STATES
@@ -175,21 +175,19 @@ class ReadableMemory(SearchedMemory):
         found |= {segment.id: segment for segment in self.find_text(source)}
         return best_matches(source, found.values(), n, least, str(self.directory), context)
 
-    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
-        """For each of these texts the m segments whose sources resemble it best by BM25, as matches.
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Resembling]]:
+        """For each of these texts the m segments whose sources resemble it best by BM25.
 
         Args:
             sources: Source texts.
             m: How many segments at most.
 
         Returns:
-            The matches of each text, those with the highest percentage first.
+            The segments of each text, in any order.
         """
-        near = [self.segments_of(self.similar(source, m).segment_ids.tolist()) for source in sources]
-        return [
-            best_matches(source, own, m, 0, str(self.directory))
-            for source, own in zip(sources, near, strict=True)
-        ]
+        directory = str(self.directory)
+        near = (self.segments_of(self.similar(source, m).segment_ids.tolist()) for source in sources)
+        return [[Resembling(segment, directory) for segment in own] for own in near]
 
     def export(self, *, drafts: bool = False) -> Iterator[Pair]:
         """Every live pair, in the order added, as of the moment the first one is asked for.

@@ -11,7 +11,7 @@ from kster.memory.memory import Memory
 from kster.memory.search.neighbours import Neighbours
 from kster.memory.search.retriever import Batch, Searcher
 from kster.memory.segment import Provenance, Segment
-from kster.memory.sources import Match, Similar
+from kster.memory.sources import Match, Resembling, Similar
 
 
 class SearchableMemory(Protocol):
@@ -53,7 +53,7 @@ class SearchableMemory(Protocol):
     def matches(self, source: str, n: int = 5, *, least: int = 1, context: str | None = None) -> list[Match]:
         """As `Memory.matches`."""
 
-    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Resembling]]:
         """As `Memory.similar_segments`; of a group, m of each memory."""
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:

@@ -15,6 +15,7 @@ from kster.errors import KsterError
 from kster.limits import LARGEST_SEARCH
 from kster.memory.report import MemorySize
 from kster.memory.search.block_index import BlockIndex
+from kster.memory.search.codes import KeptCodes
 from kster.memory.search.entries import (
     Entries,
     all_entries,
@@ -24,6 +25,7 @@ from kster.memory.search.entries import (
     segment_ids_of,
     target_groups_of,
 )
+from kster.memory.search.listing import device_shortlists
 from kster.memory.search.neighbours import Neighbours
 from kster.memory.search.reader import Reader
 from kster.memory.search.retriever import Batch, Searcher
@@ -35,6 +37,8 @@ from kster.memory.sources.scoring import Collection as Sources
 from kster.memory.store.description import Description
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.store import Store
+
+ON_DEVICE = {"cuda"}  # where shortlists are searched among the keys that an index holds
 
 
 class SearchedMemory:
@@ -51,6 +55,7 @@ class SearchedMemory:
         self.search_settings = search
         self._reader = Reader(self._store)
         self._sources = SourceIndex(self._store)
+        self._codes = KeptCodes()
 
     def close(self) -> None:
         """Close all files; nothing can be asked of it afterwards."""
@@ -124,17 +129,18 @@ class SearchedMemory:
         """
         return self._sources.collection(snapshot or self._reader.snapshot())
 
-    def view(self, base: int = 0) -> View:
-        """The memory as it is now, as `retriever` uses it.
+    def view(self, base: int = 0, snapshot: Snapshot | None = None) -> View:
+        """The memory at one moment, as `retriever` uses it.
 
         Args:
             base: Is added to the ids of its entries and segments, which tells the members of a group apart.
+            snapshot: As of when; by default now.
 
         Returns:
             Its segments and their sources.
         """
-        snapshot = self._reader.snapshot()
-        return View(snapshot, self.sources(snapshot), base)
+        snapshot = snapshot or self._reader.snapshot()
+        return View(snapshot, self.sources(snapshot), self._codes, base)
 
     def retriever(self, batch: Batch) -> Searcher:
         """What searches while some sentences are translated.
@@ -161,8 +167,17 @@ class SearchedMemory:
         Returns:
             What searches for these sentences.
         """
-        views = [memory.view(base) for memory, base in memories]
-        return make_retriever(searcher, views, batch, memories[0][0].search_settings)
+        settings, device = memories[0][0].search_settings, batch.device
+        if device.type not in ON_DEVICE:
+            views = [memory.view(base) for memory, base in memories]
+            return make_retriever(searcher, views, batch, settings)
+        indexes = [memory.index_on(device) for memory, _ in memories]
+        views = [
+            memory.view(base, None if index is None else index.snapshot)
+            for (memory, base), index in zip(memories, indexes, strict=True)
+        ]
+        found = device_shortlists(views, indexes, batch, settings)
+        return make_retriever(searcher, views, batch, settings) if found is None else found
 
     def provenance(self, ids: Tensor | Iterable[int]) -> list[Provenance]:
         """Where entries come from.

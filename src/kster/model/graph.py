@@ -74,16 +74,18 @@ class RecordedStep:
         r = len(tokens)
         self.tokens[:r] = tokens
         self.parents[:r] = self.themselves[:r] if parents is None else parents
+        return tuple(output[:r] for output in self.again(decode, key, patience))
+
+    def again(self, decode: Decode, key: Hashable, patience: int | None = None) -> tuple[Tensor, ...]:
+        """As `run`, of all rows, where what the step reads is in `tokens` and `parents` already."""
         step = self._step(key)
         step.times += 1
         if step.times > (patience or STEPS_BEFORE_RECORDING) and step.recording is None and self.possible:
             step.recording = self._record(decode)
         if step.recording is None:
-            outputs = decode(self.tokens, self.parents)
-        else:
-            step.recording.graph.replay()
-            outputs = step.recording.outputs
-        return tuple(output[:r] for output in outputs)
+            return decode(self.tokens, self.parents)
+        step.recording.graph.replay()
+        return step.recording.outputs
 
     def _step(self, key: Hashable) -> _Step:
         step = self._steps.setdefault(key, _Step())

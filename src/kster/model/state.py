@@ -68,6 +68,8 @@ class DecodingState:
     length: int = 0  # tokens read
     written: int = 0  # nodes in use, unless the state is static
     recorded: RecordedStep | None = None  # of static states
+    room: dict[str, object] = field(default_factory=dict)  # what else its recordings read and write
+    _wanted: dict[int, Tensor] = field(default_factory=dict)  # by width
     _predicted: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # by width, for all recordings
 
     @property
@@ -159,6 +161,19 @@ class DecodingState:
         if width not in self._predicted:
             self._predicted[width] = tuple(torch.empty_like(output) for output in outputs)
         return tuple(kept.copy_(output) for kept, output in zip(self._predicted[width], outputs, strict=True))
+
+    def wanted(self, tokens: Tensor, filler: int) -> Tensor:
+        """(rows, w) where every step of this static state finds its own, with some columns of filler.
+
+        tokens: (r, v), of the rows in use.
+        """
+        width = -(-tokens.shape[1] // LENGTHS) * LENGTHS
+        kept = self._wanted.get(width)
+        if kept is None:
+            kept = self._wanted[width] = tokens.new_empty((self.shape.rows, width))
+        kept.fill_(filler)
+        kept[: len(tokens), : tokens.shape[1]] = tokens
+        return kept
 
     def only(self, sentences: Tensor) -> DecodingState:
         """This state, which is not static, with these sentences and no more: (kept,) ascending indices."""

@@ -11,6 +11,7 @@ Rows are sentences × beam: row r belongs to sentence r // beam.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -50,6 +51,24 @@ class Predict(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanting:
+    """A predictor whose candidates have some tokens among them, besides the most probable ones."""
+
+    predict: Predict
+    wanted: Tensor  # (rows, w)
+
+    def __call__(
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        _: Tensor | None = None,
+        focus: Tensor | None = None,
+    ) -> Candidates:
+        return self.predict(queries, logits, count, self.wanted, focus)
+
+
 ENCODED_AT_ONCE = 8  # sentences, on a CPU
 STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching these few times
 
@@ -58,14 +77,23 @@ STEPS_BEFORE_RECORDING_BOTH = 8  # recording costs about as much as launching th
 class Freezable(Protocol):
     """A predictor of which a step can be recorded."""
 
-    def frozen(self, rows: int, device: torch.device) -> FrozenPredict | None:
-        """A predictor that is valid as long as nothing changes; None where recording would not pay."""
+    def frozen(self, state: DecodingState) -> FrozenPredict | None:
+        """A predictor for all rows of a state, valid as long as nothing changes; None where recording would
+        not pay."""
 
 
 class FrozenPredict(Protocol):
     """Equal to another as long as it predicts by the same data; nothing it does waits for the device."""
 
-    def __call__(self, queries: Tensor, logits: Tensor, count: int) -> Candidates: ...
+    def __call__(
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        wanted: Tensor | None = None,
+        focus: Tensor | None = None,
+        /,
+    ) -> Candidates: ...
     def __hash__(self) -> int: ...
 
 
@@ -165,24 +193,35 @@ class StepDecoder:
         Where both can be recorded they are, as one: looking up and mixing is more to launch than a step of a
         shallow decoder.
         """
-        frozen = None
-        if state.recorded is not None and isinstance(predict, Freezable):
-            frozen = predict.frozen(state.shape.rows, self.model.device)
+        frozen, inner = None, predict.predict if isinstance(predict, Wanting) else predict
+        if state.recorded is not None and isinstance(inner, Freezable):
+            frozen = inner.frozen(state)
         if state.recorded is None or frozen is None:
             queries, logits, focus = self._step(state, tokens, parents, watch)
             return predict(queries, logits, count, None, focus)
         fixed = frozen
+        wanted = None
+        if isinstance(predict, Wanting):
+            wanted = state.wanted(predict.wanted, self.model.pad_id)
 
         def decode(tokens: Tensor, parents: Tensor | None) -> tuple[Tensor, ...]:
-            queries, hidden = self._decode(state, tokens, parents, watch=False)
-            candidates = fixed(queries, self.network.project(hidden), count)
-            return state.predicted(candidates)
+            queries, logits, focus = self.decoded(state, tokens, parents, watch)
+            return state.predicted(fixed(queries, logits, count, wanted, focus))
 
+        width = 0 if wanted is None else wanted.shape[1]
         found = state.recorded.run(
-            decode, (state.stretch, fixed), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
+            decode, (state.stretch, watch, fixed, width), tokens, parents, STEPS_BEFORE_RECORDING_BOTH
         )
         state.length += 1
         return Candidates(*found)
+
+    def decoded(
+        self, state: DecodingState, tokens: Tensor, parents: Tensor | None, watch: bool
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """`step` of a state as it is, for recordings, which count its steps themselves; focus: see `Predict`,
+        None unless `watch`."""
+        queries, hidden, *focus = self._decode(state, tokens, parents, watch)
+        return queries, self.network.project(hidden), focus[0] if watch else None
 
     def _decode(
         self, state: DecodingState, tokens: Tensor, parents: Tensor | None, watch: bool

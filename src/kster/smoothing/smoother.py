@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from kster.errors import KsterError
 from kster.files import locked, write_atomically
+from kster.memory.search.device_shortlists import DeviceShortlists
 from kster.memory.search.retriever import Searcher
 from kster.memory.search.shortlist_retriever import ShortlistRetriever
 from kster.smoothing.bandwidth import FixedBandwidth, LearnedBandwidth
@@ -115,7 +116,8 @@ class Smoother(nn.Module):
         Returns:
             What `forward` is given.
         """
-        if self.similarity is not None and self.metric is None and isinstance(memory, ShortlistRetriever):
+        measures_at_once = self.similarity is not None and self.metric is None
+        if measures_at_once and isinstance(memory, ShortlistRetriever | DeviceShortlists):
             return memory.search_measured(queries, self.settings.candidates, self.k, self.similarity)
         found = memory.search(queries, self.settings.candidates)
         if not self.measures:

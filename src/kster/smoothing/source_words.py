@@ -36,6 +36,7 @@ from torch.nn import functional as F
 from kster.smoothing.mixing_weight import LogShares
 
 HALF, WIDTH = 0.28, 0.05  # M and W: at M half of its say is left
+KEPT_OF_NOTHING_MISSING = float(torch.tensor(HALF / WIDTH).sigmoid())
 UNLIKE, ALIKE = 0.3, 0.5  # similarities of sources: up to the first, rule 1 is off; from the second, fully on
 TAUGHT = 4.0  # most that the log odds of λ grow by …
 SURE = 0.5  # … for attention above this
@@ -94,8 +95,7 @@ def may_be_any(holds: Tensor) -> bool:
 
 def kept(missing: Tensor) -> Tensor:
     """keep(m), between 0 and 1, exactly 1 where nothing is missing. missing: (n, k)."""
-    least = torch.tensor(HALF / WIDTH, device=missing.device)
-    return (((HALF - missing.float()) / WIDTH).sigmoid() / least.sigmoid()).clamp_max(1.0)
+    return (((HALF - missing.float()) / WIDTH).sigmoid() / KEPT_OF_NOTHING_MISSING).clamp_max(1.0)
 
 
 def raise_taught(log_weights: Tensor, shares: LogShares, taught: Tensor, missing: Tensor) -> LogShares:

@@ -28,7 +28,8 @@ from kster.text.informal import informal
 from kster.text.names import lost_names, says_more
 from kster.text.negation import adds_negation, is_negated, loses_negation
 from kster.text.voice import Voice, includes_writer, is_mixed, lacks_verb, leaves, speaks, voice_of, voices_in
-from kster.translation.beam import Beams, Chosen, Hypothesis, Steering
+from kster.translation.beam import Steering
+from kster.translation.beams import Beams, Chosen, Hypothesis
 from kster.translation.term_constraints import Requirement, written_terms
 from kster.translation.words import SPACE
 

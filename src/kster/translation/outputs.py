@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,9 +19,17 @@ from kster.text.marks import MARK, same_marks
 from kster.text.negation import loses_negation
 from kster.text.projection import Link
 from kster.text.voice import Voice
-from kster.translation.batches import batches
-from kster.translation.beam import Hypothesis, PerSentence, Steering, beam_search
-from kster.translation.choice import NEARLY, InOneVoice, in_one_voice, searched_voices, true_to_source, wished_voices
+from kster.translation.batches import ON_GPU, batches
+from kster.translation.beam import PerSentence, Steering, beam_search
+from kster.translation.beams import Hypothesis
+from kster.translation.choice import (
+    NEARLY,
+    InOneVoice,
+    in_one_voice,
+    searched_voices,
+    true_to_source,
+    wished_voices,
+)
 from kster.translation.confidence import shipped_confidence
 from kster.translation.decoding import Decoding
 from kster.translation.explanation import Lesson, TokenExplanation, explain, with_terms
@@ -32,6 +41,8 @@ from kster.translation.taught_words import TaughtWords, with_agreement
 from kster.translation.term_constraints import written_terms
 from kster.translation.term_guide import Guided, TermGuide
 from kster.translation.term_search import LEAST_BEAM
+
+Lacking = Mapping[int, Mapping[Term, Lesson]]  # by the numbers of outputs: taught words that they do not have
 
 
 def outputs_of(
@@ -56,42 +67,27 @@ def outputs_of(
     guided = [terms.guide(piece) if terms else Guided(piece, ()) for piece in pieces]
     sources = model.tokenise_source([own.text for own in guided])
     outputs: dict[int, Output] = {}
-    threads = threads_for(model.device)
-    for group, beam in _by_beam(guided, decoding.beam):
-        order = sorted(group, key=lambda i: -len(sources[i]))
-        wished: dict[int, _Wish] = {}  # what is to be searched for again, all of it together
+    threads, on_gpu = threads_for(model.device), model.device.type == "cuda"
 
-        def translated(own: list[int], beam: int = beam, wished: dict[int, _Wish] = wished) -> _Made:
-            call = _Call(decoder, decoding, penalty, memory, smoother, terms or TermGuide((), model))
-            batch = _Batch(
-                call, [pieces[i] for i in own], [guided[i] for i in own], [sources[i] for i in own], beam
-            )
-            if own[0] in outputs:
-                before = [wished[i] for i in own]
-                found = batch.in_voices([one.found for one in before], [one.voices for one in before])
-            else:
-                found, voices = batch.search()
-                each = zip(own, found, voices, strict=True)
-                wished.update({i: _Wish(hypotheses, wish) for i, hypotheses, wish in each if wish})
-            made = batch.outputs(found)
-            if taught is not None and memory is not None:
-                made = batch.with_taught_words(made, taught, memory)
-            return own, made, call.clock.seconds
+    def new_call() -> _Call:
+        return _Call(decoder, decoding, penalty, memory, smoother, terms or TermGuide((), model))
 
+    for numbers, beam in _by_beam(guided, decoding.beam):
+        group = _Group(new_call, pieces, guided, sources, beam, taught)
+        order = sorted(numbers, key=lambda i: -len(sources[i]))
         while order:
             limits = [longest_translation(model, len(sources[i])) for i in order]
             parts = [order[part] for part in batches(model, limits, beam, batch_sentences)]
-            first = order[0] not in outputs
-            for own, made, seconds in side_by_side(translated, shared_out(parts, threads), threads):
-                outputs.update(zip(own, made, strict=True))
-                if on_search is not None and memory is not None and model.device.type == "cpu":
+            jobs = parts if on_gpu else shared_out(parts, threads)
+            for own, seconds in side_by_side(group.translate, jobs, threads):
+                if on_search is not None and memory is not None and not on_gpu:
                     on_search(seconds)
-                progress(len(outputs))
-            order = [i for i in order if i in wished] if first else []
+                progress(len(outputs) + len(group.outputs))
+                group.searched.update(own)
+            order = [i for i in order if i in group.wished]
+        group.use_taught_words()
+        outputs |= group.outputs
     return [outputs[i] for i in range(len(pieces))]
-
-
-_Made = tuple[list[int], list[Output], float]  # of which pieces, and seconds of search
 
 
 class _Wish(NamedTuple):
@@ -99,6 +95,73 @@ class _Wish(NamedTuple):
 
     found: list[Hypothesis]
     voices: tuple[Voice, ...]
+
+
+class _Group:
+    """Pieces, by their numbers, that are searched with the same beam."""
+
+    def __init__(
+        self,
+        new_call: Callable[[], _Call],
+        pieces: list[str],
+        guided: list[Guided],
+        sources: list[list[int]],
+        beam: int,
+        taught: TaughtWords | None,
+    ) -> None:
+        self.new_call, self.pieces, self.guided, self.sources = new_call, pieces, guided, sources
+        self.beam, self.taught = beam, taught
+        self.outputs: dict[int, Output] = {}
+        self.searched: set[int] = set()
+        self.wished: dict[int, _Wish] = {}  # what is to be searched for again, all of it together
+        self.lacking: dict[int, Mapping[Term, Lesson]] = {}  # on a GPU, also that
+
+    def _batch(self, own: list[int]) -> _Batch:
+        return _Batch(
+            self.new_call(),
+            [self.pieces[i] for i in own],
+            [self.guided[i] for i in own],
+            [self.sources[i] for i in own],
+            self.beam,
+        )
+
+    def translate(self, own: list[int]) -> tuple[list[int], float]:
+        """Make the outputs of these pieces, or make them again in the voices that were wished for.
+
+        Returns them and the seconds of search. Several threads may do so with different pieces.
+        """
+        batch = self._batch(own)
+        if own[0] in self.searched:
+            before = [self.wished.pop(i) for i in own]
+            found = batch.in_voices([one.found for one in before], [one.voices for one in before])
+        else:
+            found, voices = batch.search()
+            each = zip(own, found, voices, strict=True)
+            self.wished.update({i: _Wish(hypotheses, wish) for i, hypotheses, wish in each if wish})
+        made = batch.outputs(found)
+        memory = batch.call.memory
+        if self.taught is not None and memory is not None:
+            missing = self.taught.missing(memory, batch.texts, [one.hypotheses[0][0] for one in made])
+            if batch.on_gpu:
+                self.lacking.update({i: missing.get(at, {}) for at, i in enumerate(own)})
+            else:
+                made = batch.with_taught_words(made, missing, self.taught, memory)
+        self.outputs.update(zip(own, made, strict=True))
+        return own, batch.call.clock.seconds
+
+    def use_taught_words(self) -> None:
+        """Search again, on a GPU, for what lacks taught words.
+
+        That is not done batch by batch: few sentences lack any, and a few take a GPU as long as many.
+        """
+        again = [i for i, lessons in self.lacking.items() if lessons]
+        for first in range(0, len(again), ON_GPU):
+            own = again[first : first + ON_GPU]
+            batch = self._batch(own)
+            made, missing = [self.outputs[i] for i in own], {at: self.lacking[i] for at, i in enumerate(own)}
+            if self.taught is not None and batch.call.memory is not None:
+                made = batch.with_taught_words(made, missing, self.taught, batch.call.memory)
+            self.outputs.update(zip(own, made, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +185,24 @@ class _Batch:
     ) -> None:
         model = call.decoder.model
         self.call, self.texts, self.guided, self.sources, self.beam = call, texts, guided, sources, beam
+        self.on_gpu = model.device.type == "cuda"
         self.limits = [longest_translation(model, len(ids)) for ids in sources]
-        self.looked_up: LookedUp | None = None
-        self.predict: Predict = base_predictor
-        if call.memory is not None and call.smoother is not None:
-            with call.clock.running():
-                self.looked_up = LookedUp.of(call.memory, call.smoother, texts, model, sources)
-            self.predict = SmoothedPredictor(self.looked_up.searcher, call.smoother, call.clock)
+
+    @cached_property
+    def looked_up(self) -> LookedUp | None:
+        """What searches the memory for these pieces."""
+        call = self.call
+        if call.memory is None or call.smoother is None:
+            return None
+        with call.clock.running():
+            model = call.decoder.model
+            return LookedUp.of(call.memory, call.smoother, self.texts, model, self.sources)
+
+    @cached_property
+    def predict(self) -> Predict:
+        if self.looked_up is None or self.call.smoother is None:
+            return base_predictor
+        return SmoothedPredictor(self.looked_up.searcher, self.call.smoother, self.call.clock)
 
     def search(self) -> tuple[list[list[Hypothesis]], list[tuple[Voice, ...]]]:
         """The hypotheses of each text, and the voices in which to search for it again, if any."""
@@ -177,11 +251,13 @@ class _Batch:
         )
 
     def with_taught_words(
-        self, made: list[Output], taught: TaughtWords, memory: SearchableMemory
+        self, made: list[Output], missing: Lacking, taught: TaughtWords, memory: SearchableMemory
     ) -> list[Output]:
-        """Search again for outputs that lack taught words, which must then be used; taken if as good."""
+        """Search again for outputs that lack taught words, which must then be used; taken if as good.
+
+        missing: of each output that lacks any, by its number.
+        """
         model = self.call.decoder.model
-        missing = taught.missing(memory, self.texts, [one.hypotheses[0][0] for one in made])
         guides = {i: self._with_lessons(i, lessons) for i, lessons in missing.items()}
         missing = {i: lessons for i, lessons in missing.items() if guides[i] is not None}
         if not missing:

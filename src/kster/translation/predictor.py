@@ -14,9 +14,11 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.memory import SearchableMemory
 from kster.memory.search.block_index import BlockIndex
+from kster.memory.search.device_shortlists import SHORTLISTS, DeviceShortlists
 from kster.memory.search.retriever import Batch, Retriever, RowsOf, Searcher
 from kster.model import BaseModel
 from kster.model.focus import source_words
+from kster.model.state import DecodingState
 from kster.model.step import Candidates
 from kster.smoothing import Smoother
 from kster.smoothing.mixing import mix_candidates
@@ -92,17 +94,27 @@ def require_method(method: str) -> None:
         raise KsterError(f"method {method!r} is unknown; accepted: {', '.join(METHODS)}")
 
 
-def base_predictor(
-    queries: Tensor,
-    logits: Tensor,
-    count: int,
-    wanted: Tensor | None = None,
-    focus: Tensor | None = None,
-) -> Candidates:
-    """The `count` best by log p_m. queries: (rows, d), logits: (rows, V), wanted: (rows, w), also
-    included."""
-    log_probs = torch.log_softmax(logits.float(), dim=-1)
-    return with_wanted(best_tokens(log_probs, count), log_probs, wanted)
+@dataclass(frozen=True, slots=True)
+class BasePredictor:
+    """log p_m alone."""
+
+    def __call__(
+        self,
+        queries: Tensor,
+        logits: Tensor,
+        count: int,
+        wanted: Tensor | None = None,
+        focus: Tensor | None = None,
+    ) -> Candidates:
+        """The `count` best. queries: (rows, d), logits: (rows, V), wanted: (rows, w), also included."""
+        log_probs = torch.log_softmax(logits, dim=-1, dtype=torch.float32)
+        return with_wanted(best_tokens(log_probs, count), log_probs, wanted)
+
+    def frozen(self, _: DecodingState) -> BasePredictor:
+        return self
+
+
+base_predictor = BasePredictor()
 
 
 def with_wanted(best: Candidates, log_probs: Tensor, wanted: Tensor | None) -> Candidates:
@@ -162,7 +174,7 @@ class SmoothedPredictor:
     ) -> Candidates:
         """The `count` best of the mixture are among the base model's `count` best and the neighbours' values:
         the other tokens keep their order, and only values rise above them."""
-        base = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
+        base = torch.log_softmax(logits, dim=-1, dtype=torch.float32)  # (rows, V)
         best = best_tokens(base, count)
         with self.clock.running():
             neighbours = self.smoother.neighbours(self.memory, queries)
@@ -177,11 +189,22 @@ class SmoothedPredictor:
             return self
         return SmoothedPredictor(self.memory.keep(sentences), self.smoother, self.clock)
 
-    def frozen(self, rows: int, device: torch.device) -> SmoothedPredictor | None:
+    def settled(self, state: DecodingState) -> SmoothedPredictor:
+        """With what it searches where the recorded steps of this state look for it."""
+        if state.recorded is None or not isinstance(self.memory, DeviceShortlists):
+            return self
+        settled = self.memory.settled_in(state.room, state.shape.sentences, state.shape.beam)
+        return SmoothedPredictor(settled, self.smoother, self.clock)
+
+    def frozen(self, state: DecodingState) -> SmoothedPredictor | None:
         """With the memory's index as it is now. A search that takes long anyway is not worth recording, since
         a recorded one also looks up rows that are not in use."""
-        index = self.memory.index_on(device) if isinstance(self.memory, Indexed) else None
-        if index is None or rows * index.snapshot.live_count > WORTH_RECORDING:
+        if isinstance(self.memory, DeviceShortlists):
+            return self if self.memory is state.room.get(SHORTLISTS) else None
+        if not isinstance(self.memory, Indexed):
+            return None
+        index = self.memory.index_on(state.position.device)
+        if index is None or state.shape.rows * index.snapshot.live_count > WORTH_RECORDING:
             return None
         return SmoothedPredictor(index, self.smoother)
 

@@ -21,8 +21,8 @@ Result = TypeVar("Result")
 
 
 def threads_for(device: torch.device) -> int:
-    """How many batches should go side by side."""
-    return torch.get_num_threads() if device.type == "cpu" else 1
+    """How many batches should go side by side. While a GPU computes one, the host prepares another."""
+    return torch.get_num_threads() if device.type == "cpu" else 2
 
 
 def shared_out(batches: Sequence[list[int]], threads: int) -> list[list[int]]:

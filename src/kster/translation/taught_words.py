@@ -23,7 +23,7 @@ from threading import Lock
 
 from torch import Tensor
 
-from kster.memory import Match, SearchableMemory
+from kster.memory import Resembling, SearchableMemory
 from kster.memory.sources.words import terms_of
 from kster.model import BaseModel
 from kster.model.focus import NO_WORD, source_words
@@ -34,7 +34,7 @@ from kster.terms.inflection import forms_for
 from kster.terms.matching import WORD, is_kept
 from kster.text.languages import match_rank
 from kster.text.voice import WORDS
-from kster.translation.beam import Hypothesis
+from kster.translation.beams import Hypothesis
 from kster.translation.choice import first_good
 from kster.translation.explanation import Lesson
 from kster.translation.words import Word, words_of
@@ -90,13 +90,13 @@ class TaughtWords:
                 found[i] = wanted
         return found
 
-    def _telling(self, source: str, translation: str, similar: Sequence[Match]) -> set[Match]:
+    def _telling(self, source: str, translation: str, similar: Sequence[Resembling]) -> set[Resembling]:
         """The newest segment for each word, or two in a row, that the source shares with few segments.
 
         A forced pass takes half as long as a translation. So segments are left out that are long, that keep
         the word as it is, or whose nouns the translation has already.
         """
-        having: dict[str, list[Match]] = {group: [] for group in _word_groups(source)}
+        having: dict[str, list[Resembling]] = {group: [] for group in _word_groups(source)}
         for one in sorted(similar, key=lambda match: -match.segment.id):
             for group in having.keys() & _word_groups(one.segment.source):
                 having[group].append(one)
@@ -104,9 +104,13 @@ class TaughtWords:
             own[0]
             for group, own in having.items()
             if 0 < len(own) <= RARE
-            and (" " in group or any(one.percentage >= ALIKE for one in own) or not self._is_common(group))
             and len(own[0].segment.source) <= LONGEST
             and group not in own[0].segment.target.casefold()
+            and (
+                " " in group
+                or not self._is_common(group)
+                or any(one.percentage(source) >= ALIKE for one in own)
+            )
             and not (self._into_german and _has_nouns(translation, own[0].segment.target))
         }
 
@@ -115,7 +119,7 @@ class TaughtWords:
         (read,) = self._model.tokenise_source([phrase])
         return len(read) <= 2  # a token, and the end of the sentence
 
-    def _is_taught(self, term: Term, source: str, similar: Sequence[Match]) -> bool:
+    def _is_taught(self, term: Term, source: str, similar: Sequence[Resembling]) -> bool:
         """Whether a source has a word that few segments have, and all of them translate it in this way."""
         finder = TermFinder([term], self._model.source_lang)
         if not finder.find(source):
@@ -124,7 +128,7 @@ class TaughtWords:
         return (
             len(having) <= RARE
             and all(is_kept(term, one.segment.target, self._model.target_lang) for one in having)
-            and (any(one.percentage >= ALIKE for one in having) or not self._is_common(term.source))
+            and (not self._is_common(term.source) or _is_alike(having, source))
         )
 
     def _taught_by(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Term, ...]]:
@@ -208,7 +212,7 @@ def _has_nouns(translation: str, german: str) -> bool:
     return all(re.search(rf"\b{word[:-2]}\w{{0,4}}\b", translation) for word in names)
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 12)
 def _word_groups(text: str) -> frozenset[str]:
     """The words of a text that may name something, and every two in a row; singular and plural are one."""
     words = [word.removesuffix("s") for word in terms_of(text)]
@@ -217,12 +221,16 @@ def _word_groups(text: str) -> frozenset[str]:
     return frozenset(twos.union(word for word, is_long in zip(words, long, strict=True) if is_long))
 
 
-def _pair(match: Match) -> tuple[str, str]:
-    return match.segment.source, match.segment.target
+def _is_alike(segments: Sequence[Resembling], source: str) -> bool:
+    return any(one.percentage(source) >= ALIKE for one in segments)
 
 
-def _lesson(match: Match) -> Lesson:
-    return Lesson(match.segment.id, *_pair(match), match.memory)
+def _pair(one: Resembling) -> tuple[str, str]:
+    return one.segment.source, one.segment.target
+
+
+def _lesson(one: Resembling) -> Lesson:
+    return Lesson(one.segment.id, *_pair(one), one.memory)
 
 
 def _is_noun(german: str) -> bool:

@@ -21,11 +21,10 @@ from math import inf
 from operator import itemgetter
 
 import torch
-from torch import Tensor
 
-from kster.model.step import Candidates, Predict
+from kster.model.step import Candidates, Predict, Wanting
 from kster.terms.gender import readings_before
-from kster.translation.beam import IMPOSSIBLE, Beams, Chosen
+from kster.translation.beams import IMPOSSIBLE, Beams, Chosen
 from kster.translation.term_agreement import DISAGREEMENT
 from kster.translation.term_constraints import Ahead, Course, Progress, Requirement
 
@@ -157,18 +156,7 @@ class TermSearch:
         padding = [self._pad] * width
         padded = [token for row in rows for token in (*row, *padding[len(row) :])]
         wanted = torch.tensor(padded, dtype=torch.int64, device=beams.done.device)
-        wanted = wanted.view(len(rows), width)  # (s * b, w)
-
-        def with_forms(
-            queries: Tensor,
-            logits: Tensor,
-            count: int,
-            _: Tensor | None = None,
-            focus: Tensor | None = None,
-        ) -> Candidates:
-            return predict(queries, logits, count, wanted, focus)
-
-        return with_forms
+        return Wanting(predict, wanted.view(len(rows), width))  # (s * b, w)
 
     def choose(self, beams: Beams, candidates: Candidates, chosen: Chosen, step: int) -> Chosen:
         """`chosen`, with other ways for the sentences that have terms."""

@@ -4,15 +4,17 @@ of new text."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from kster.memory import Entries, Match, Memory, MemoryGroup, Neighbours
+from kster.memory import Entries, Match, Memory, MemoryGroup, Neighbours, Resembling
 from kster.memory.search.retriever import Searcher
 from kster.memory.segment import target_group
 from kster.smoothing.smoother import Smoother
 
+Like = TypeVar("Like", Match, Resembling)
 HIDDEN_MATCHES = 8  # copies of a text that a memory may hold; more are found than are asked for by so many
 
 
@@ -34,11 +36,11 @@ class MemoryWithout(MemoryGroup):
         found = super().matches(source, n + HIDDEN_MATCHES, least=least, context=context)
         return self._others(found)[:n]
 
-    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Match]]:
+    def similar_segments(self, sources: Sequence[str], m: int) -> list[list[Resembling]]:
         return [self._others(found) for found in super().similar_segments(sources, m)]
 
-    def _others(self, found: Iterable[Match]) -> list[Match]:
-        return [match for match in found if target_group(match.segment.target) not in self.hidden]
+    def _others(self, found: Iterable[Like]) -> list[Like]:
+        return [one for one in found if target_group(one.segment.target) not in self.hidden]
 
 
 class SmootherWithout(Smoother):

@@ -9,13 +9,14 @@ where Triton is at hand both stages are kernels of our own (`triton_kernels.py`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from kster.memory.search.device_shortlists import Entries
 from kster.memory.search.neighbours import Neighbours, filled_up, rank
 from kster.memory.store.snapshot import Snapshot
 
@@ -47,7 +48,8 @@ class BlockIndex:
         self._keys = torch.zeros((0, dimension), dtype=dtype, device=device)  # (capacity, d)
         self._values = torch.zeros(0, dtype=torch.int32, device=device)  # (capacity,)
         self._ids = torch.zeros(0, dtype=torch.int64, device=device)  # (capacity,)
-        self._lines = np.zeros(0, np.int64)  # (size,) of each entry's segment in the snapshot
+        self._lines = np.zeros(0, np.int64)  # (size,) of each entry's segment in the snapshot …
+        self._rows = np.zeros(0, np.int64)  # (size,) … and where the entry lies in the files
         self._norms = torch.zeros(0, device=device)  # (blocks × BLOCK,) ‖k‖², inf for what must not be found
         self.size = 0
         self._take(snapshot, first_row=0)
@@ -60,7 +62,8 @@ class BlockIndex:
         newer = object.__new__(BlockIndex)
         newer.device, newer.size = self.device, self.size
         newer._keys, newer._values, newer._ids = self._keys, self._values, self._ids
-        newer._norms, newer._lines, newer.snapshot = self._norms, self._lines, old
+        newer._norms, newer._lines, newer._rows = self._norms, self._lines, self._rows
+        newer.snapshot = old
         newer._take(snapshot, first_row=old.rows)
         return newer
 
@@ -76,6 +79,24 @@ class BlockIndex:
             return Neighbours.stack([self._search_fused(self._fused, part, k) for part in parts])
         rows = max(1, at_once // len(self._norms))
         return Neighbours.stack([self._search(part, k) for part in queries.split(rows)])
+
+    @property
+    def stored(self) -> Entries:
+        """All entries, some of which may have been removed."""
+        return Entries(self._keys, self._values, self._ids)
+
+    @property
+    def room(self) -> int:
+        """How many entries there is storage for."""
+        return len(self._keys)
+
+    @cached_property
+    def places_of_rows(self) -> np.ndarray:
+        """(rows + 1,) where each row of the snapshot lies among those stored; -1 for one that does not, and
+        for row -1. Entries of a segment follow each other in both."""
+        places = np.full(self.snapshot.rows + 1, -1, np.int64)
+        places[self._rows] = np.arange(self.size)
+        return places
 
     @property
     def _fused(self) -> ModuleType | None:
@@ -177,6 +198,7 @@ class BlockIndex:
         self._values[old:new] = torch.from_numpy(snapshot.entries.values_of(added)).to(self.device)
         self._ids[old:new] = torch.from_numpy(ids).to(self.device)
         self._lines = np.concatenate([self._lines, np.repeat(lines, snapshot.spans.counts[lines])])
+        self._rows = np.concatenate([self._rows, added])
         if snapshot.live_count < new:
             removed = torch.from_numpy(~snapshot.live_segments[self._lines]).to(self.device)
             norms[:new].masked_fill_(removed, torch.inf)

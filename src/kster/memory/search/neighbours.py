@@ -162,14 +162,22 @@ def rank(
     return filled_up(answer, k)
 
 
-def distances_of(queries: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
-    """(n, c) ‖q − k‖. On a CPU a few queries at a time, so that intermediate results stay in its caches."""
-    if stored.device.type == "cpu" and len(rows) > COMPARED:
-        parts = zip(queries.split(COMPARED), rows.split(COMPARED), strict=True)
-        return torch.cat([distances_of(own, stored, some) for own, some in parts])
-    differences = stored.index_select(0, rows.flatten()).float().view(*rows.shape, -1)  # (n, c, d)
-    differences.sub_(queries[:, None])
-    return torch.linalg.vector_norm(differences, dim=-1)
+def distances_of(queries: Tensor, keys: Tensor, rows: Tensor | None = None) -> Tensor:
+    """(n, c) ‖q − k‖, of keys (n, c, d), or of rows (n, c) of keys (r, d). queries: (n, d) float32.
+
+    On a CPU a few queries at a time, so that intermediate results stay in its caches.
+    """
+    if keys.device.type == "cpu" and len(queries) > COMPARED:
+        parts = zip(queries.split(COMPARED), (keys if rows is None else rows).split(COMPARED), strict=True)
+        return torch.cat(
+            [
+                distances_of(own, some) if rows is None else distances_of(own, keys, some)
+                for own, some in parts
+            ]
+        )
+    if rows is not None:
+        keys = keys.index_select(0, rows.flatten()).view(*rows.shape, -1)
+    return torch.linalg.vector_norm(keys.float().sub_(queries[:, None]), dim=-1)
 
 
 def filled_up(answer: Neighbours, k: int) -> Neighbours:

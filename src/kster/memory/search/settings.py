@@ -16,8 +16,8 @@ class SearchSettings:
     """A translation searches all entries of a memory, or only those of the `shortlist` segments whose sources
     resemble its source best, at most `shortlist_entries`. `benchmarks/search_ways.py` compares the two.
 
-    mode: "exact" always searches all entries, "shortlist" never does. "auto" searches all of them on a GPU,
-    and where they are no more than a shortlist may have.
+    mode: "exact" always searches all entries, "shortlist" never does. "auto" searches all of them where they
+    are no more than a shortlist may have, and on a GPU for smoothers that do not look at sources.
     """
 
     mode: Search = "auto"
@@ -34,15 +34,17 @@ class SearchSettings:
                 "both must be at least 1"
             )
 
-    def by_shortlist(self, device_type: str, complete: bool = True) -> bool:
+    def by_shortlist(self, device_type: str, complete: bool = True, similarity: bool = True) -> bool:
         """Whether sentences are translated by shortlist.
 
-        A GPU searches all entries in less time than a CPU finds and gathers a shortlist for it.
+        A GPU searches all entries in less time than a CPU finds a shortlist for it; but where neighbours must
+        say how much their sources resemble a sentence, these would have to be found among all sources.
         complete: whether all segments have their keys; where some do not, shortlists decide whose are made.
+        similarity: whether neighbours must say that.
         """
         if self.mode != "auto":
             return self.mode == "shortlist"
-        return device_type == "cpu" or not complete
+        return device_type == "cpu" or not complete or similarity
 
     def all_in_shortlist(self, entries: int) -> bool:
         """Whether every sentence's shortlist has all of this many entries."""

@@ -50,6 +50,28 @@ class Match:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Resembling:
+    """A segment whose source has terms in common with a text."""
+
+    segment: Segment
+    memory: str = ""  # as of a `Match`
+
+    def percentage(self, text: str) -> int:
+        """As of a match.
+
+        Args:
+            text: What the source is compared with.
+
+        Returns:
+            100 for the same text, but for case and white space.
+        """
+        source = self.segment.source
+        if folded(source) == folded(text):
+            return 100
+        return similarity(tokens_of(text), tokens_of(source))
+
+
 def best_matches(
     source: str,
     candidates: Iterable[Segment],

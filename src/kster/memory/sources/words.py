@@ -57,7 +57,7 @@ def _forms(term: str) -> list[str]:
     return [term, *sorted(stems.union(stem + ending for stem in stems for ending in ENDINGS) - {term})]
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 12)
 def tokens_of(text: str) -> tuple[str, ...]:
     """The tokens whose edits count in a fuzzy match: words, single characters of scripts without spaces,
     and every other character that is no white space."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +38,8 @@ class Change:
         self.has_changed = False
 
     def add(self, draft: Draft) -> Segment:
-        first_row, checksum = self._append(draft.keys, draft.values)
+        first_row, stored = self._append(draft.keys, draft.values)
+        checksum = checksum_of(stored, draft.values)
         first_entry, count = self._next_entry, len(draft.values)
         self._next_entry += count
         return self.database.insert(draft.new, first_entry, first_row, count, checksum, self.generation)
@@ -50,24 +51,36 @@ class Change:
         self.has_changed |= count > 0
         return count
 
-    def give_keys(self, id: int, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> None:
-        """For a segment that has none yet. keys: (n, d); values: (n,)."""
-        first_row, checksum = self._append(keys, values)
-        self.database.set_keys(id, first_row, len(values), checksum, self.generation)
+    def give_keys(self, made: Sequence[tuple[int, npt.NDArray[np.float16], npt.NDArray[np.int32]]]) -> None:
+        """For segments that have none yet: their ids, keys (n, d) and values (n,)."""
+        if not made:
+            return
+        ids, keys, values = zip(*made, strict=True)
+        counts = [len(own) for own in values]
+        first_row, stored = self._append(np.concatenate(keys), np.concatenate(values))
+        ends = np.cumsum(counts).tolist()
+        checksums = [
+            checksum_of(stored[end - count : end], own)
+            for end, count, own in zip(ends, counts, values, strict=True)
+        ]
+        firsts = [first_row + end - count for end, count in zip(ends, counts, strict=True)]
+        self.database.set_keys(zip(firsts, counts, checksums, ids, strict=True), self.generation)
 
     def refuse_keys(self, id: int, reason: str) -> None:
         """Note that the model can make no keys of a segment, and why."""
         self.database.set_key_problem(id, reason, self.generation)
         self.has_changed = True
 
-    def _append(self, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]) -> tuple[int, int]:
-        """The first row, and the checksum."""
+    def _append(
+        self, keys: npt.NDArray[np.float16], values: npt.NDArray[np.int32]
+    ) -> tuple[int, npt.NDArray[np.float16]]:
+        """The first row, and the keys as they are read again."""
         if self._appender is None:
             self._appender = Appender(self._files, self._state.row_count)
         keys = self._files.as_stored(keys)
         first_row = self._appender.append(keys, values)
         self.has_changed = True
-        return first_row, checksum_of(keys, values)
+        return first_row, keys
 
     def remove(self, ids: Iterable[int]) -> None:
         self.database.mark_removed(ids, self.generation)

@@ -304,11 +304,12 @@ class Database:
         )
         return self.connection.executemany(INSERT, given).rowcount
 
-    def set_keys(self, id: int, first_row: int, count: int, checksum: int, generation: int) -> None:
+    def set_keys(self, rows: Iterable[tuple[int, int, int, int]], generation: int) -> None:
+        """rows: first row, count of entries, checksum and id of each segment."""
         statement = (
             "UPDATE segments SET first_row = ?, entry_count = ?, checksum = ?, generation = ? WHERE id = ?"
         )
-        self.execute(statement, (first_row, count, checksum, generation, id))
+        self.connection.executemany(statement, ((*row[:3], generation, row[3]) for row in rows))
 
     def set_key_problem(self, id: int, reason: str, generation: int) -> None:
         statement = "UPDATE segments SET first_row = ?, key_problem = ?, generation = ? WHERE id = ?"
