@@ -75,8 +75,7 @@ def order_of(infinitive: str) -> str | None:
 
 
 def repeats_order(text: str) -> bool:
-    """Whether a German text says an order twice, as two kinds of examples do: "Füllen Sie den Tank
-    füllen"."""
+    """Whether a German text says an order in two ways at once: "Füllen Sie den Tank füllen"."""
     for clause in _CLAUSE.findall(text):
         words = _WORD.findall(clause)
         if len(words) > 2 and words[-1].islower():
