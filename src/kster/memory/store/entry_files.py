@@ -108,10 +108,12 @@ class EntryFiles:
 
     def drop(self, numbers: Collection[int]) -> None:
         """Delete these files, where they are still there. Never raises: the next writer tries again."""
-        for number in numbers:
-            for path in self.of(number):
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
+        with suppress(OSError):
+            present = set(os.listdir(self.directory))
+            for number in numbers:
+                for path in self.of(number):
+                    if path.name in present:
+                        path.unlink(missing_ok=True)
 
     def divide_values(self, rows: int) -> None:
         """Write the files of values that memories have had since format 5."""
