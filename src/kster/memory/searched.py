@@ -15,7 +15,6 @@ from kster.errors import KsterError
 from kster.limits import LARGEST_SEARCH
 from kster.memory.report import MemorySize
 from kster.memory.search.block_index import BlockIndex
-from kster.memory.search.codes import KeptCodes
 from kster.memory.search.entries import (
     Entries,
     all_entries,
@@ -55,7 +54,6 @@ class SearchedMemory:
         self.search_settings = search
         self._reader = Reader(self._store)
         self._sources = SourceIndex(self._store)
-        self._codes = KeptCodes()
 
     def close(self) -> None:
         """Close all files; nothing can be asked of it afterwards."""
@@ -140,7 +138,7 @@ class SearchedMemory:
             Its segments and their sources.
         """
         snapshot = snapshot or self._reader.snapshot()
-        return View(snapshot, self.sources(snapshot), self._codes, base)
+        return View(snapshot, self.sources(snapshot), self._reader.codes, base)
 
     def retriever(self, batch: Batch) -> Searcher:
         """What searches while some sentences are translated.

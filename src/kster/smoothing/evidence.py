@@ -37,16 +37,18 @@ def distance_evidence(geometry: Geometry, distinct: Tensor) -> Tensor:
     distinct: (n, k) bool, the first neighbour of each value. Returns (n, 4).
     """
     if geometry.found is None:
-        mean, share = geometry.distances.mean(dim=-1), torch.ones_like(geometry.nearest)  # (n,) each
-        different = distinct.float().mean(dim=-1)
+        mean, share = (
+            geometry.distances.mean(dim=-1),
+            geometry.nearest.new_ones(()).expand_as(geometry.nearest),
+        )
+        different = distinct.sum(dim=-1) / distinct.shape[-1]
     else:
         count = geometry.found.sum(dim=-1).clamp_min(1)  # (n,)
         mean = geometry.distances.masked_fill(~geometry.found, 0.0).sum(dim=-1) / count
         share, different = geometry.found.float().mean(dim=-1), distinct.sum(dim=-1) / count
     # 0.01: closer than 1 % of the query's length is an exact match up to rounding.
-    near = (geometry.nearest / geometry.query_length + 0.01).log()
-    far = (mean / geometry.query_length + 0.01).log()
-    return torch.stack([near, far, share, different], dim=-1)
+    lengths = torch.stack([geometry.nearest, mean]) / geometry.query_length + 0.01
+    return torch.stack([*lengths.log(), share, different], dim=-1)
 
 
 def agreement_evidence(
@@ -63,7 +65,7 @@ def agreement_evidence(
     base_max = base_max_log_prob.float()
     best, where = example_log_probs.max(dim=-1, keepdim=True)  # (n, 1)
     base_of_best = base.gather(-1, where).squeeze(-1)  # (n,)
-    overlap = (weights * base.exp()).sum(dim=-1)  # (n,) Σ_v p_e(v) p_m(v)
+    overlap = torch.linalg.vecdot(weights, base.exp())  # (n,) Σ_v p_e(v) p_m(v)
     agree = (base_of_best >= base_max - SAME_CHOICE).float()
     log_overlap = (overlap + torch.e**LOG_PROB_FLOOR).log()
     evidence = torch.stack([best.squeeze(-1), base_of_best, base_max, agree, log_overlap], dim=-1)

@@ -18,12 +18,14 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from kster.errors import KsterError
 from kster.files import locked, write_atomically
 from kster.memory.search.device_shortlists import DeviceShortlists
 from kster.memory.search.retriever import Searcher
 from kster.memory.search.shortlist_retriever import ShortlistRetriever
+from kster.model.layers import SMALLEST, has_instructions_for
 from kster.smoothing.bandwidth import FixedBandwidth, LearnedBandwidth
 from kster.smoothing.evidence import (
     BANDWIDTH_EVIDENCE_SIZE,
@@ -71,6 +73,20 @@ class Smoothing:
     def mixing_weight(self) -> Tensor:
         """(n,) λ; exactly 0 where no neighbour was found."""
         return self.log_mixing_weight.exp()
+
+
+def pool_of(keys: Tensor) -> KeyPool:
+    """keys: (n, k, d)."""
+    n, k, dimension = keys.shape
+    on_cpu = keys.device.type == "cpu" and not torch.is_grad_enabled()
+    if on_cpu and dimension >= SMALLEST and has_instructions_for("bfloat16"):
+        # As they are stored: the mixing network rounds what it reads by more (`fastest`).
+        flat, places = keys.flatten(0, 1), torch.arange(n * k).view(n, k)
+        return lambda weights: F.embedding_bag(
+            places, flat, mode="sum", per_sample_weights=weights.to(flat.dtype)
+        ).float()
+    whole = keys.float()
+    return lambda weights: torch.bmm(weights.unsqueeze(1), whole).squeeze(1)
 
 
 class Smoother(nn.Module):
@@ -178,22 +194,18 @@ class Smoother(nn.Module):
         Returns:
             What each neighbour weighs, and how much all of them are believed.
         """
-        keys = neighbours.keys.float()  # (n, k, d)
         words = older = None
         if focus is not None and neighbours.words is not None and neighbours.rare is not None:
             older = neighbours.words >= 0
             if may_tell(focus, neighbours.rare, neighbours.similarity):
                 words = WordEvidence.of(focus, neighbours.words, neighbours.rare)
 
-        def pool(weights: Tensor) -> Tensor:
-            return torch.bmm(weights.unsqueeze(1), keys).squeeze(1)  # (n, d)
-
         return self.smooth(
             queries,
             neighbours.distances,
             neighbours.values,
             neighbours.ids,
-            pool,
+            pool_of(neighbours.keys),
             base_log_probs_at_values,
             base_max_log_prob,
             plain=neighbours.plain,

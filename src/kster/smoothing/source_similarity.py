@@ -52,4 +52,4 @@ def similarity_evidence(similarity: Tensor, weights: Tensor, found: Tensor | Non
     similarity = similarity.float()
     if found is not None:
         similarity = similarity.masked_fill(~found, 0.0)
-    return torch.stack([similarity.amax(dim=-1), (weights * similarity).sum(dim=-1)], dim=-1)
+    return torch.stack([similarity.amax(dim=-1), torch.linalg.vecdot(weights, similarity)], dim=-1)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -67,6 +68,10 @@ class WordEvidence:
 
 def bits_of(words: Tensor, count: int) -> Tensor:
     """(…, count) float32: 1 for each word that is among these; words: (…) int64, bit i stands for word i."""
+    if words.device.type == "cpu":  # numpy has instructions for it
+        octets = words.contiguous().unsqueeze(-1).view(torch.uint8).numpy()  # (…, 8)
+        bits = np.unpackbits(octets, axis=-1, count=count, bitorder="little")
+        return torch.from_numpy(bits).float()
     return (words.unsqueeze(-1) >> torch.arange(count, device=words.device) & 1).float()
 
 

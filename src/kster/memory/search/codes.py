@@ -1,6 +1,6 @@
 """Short codes of keys, by which shortlists are scored.
 
-A key of 512 float16 is 1,024 bytes. Its code is 64 bytes: its coordinates along the directions in which the
+A key of 512 float16 is 1,024 bytes. Its code is 96 bytes: its coordinates along the directions in which the
 memory's keys differ most, in 8 bits. Codes say which few dozen entries may be the nearest; these are then
 ranked by their stored keys. How far a query is from a key is estimated as
 
@@ -26,11 +26,11 @@ from torch import Tensor
 from kster.memory.store.snapshot import Snapshot
 from kster.memory.store.spans import Ints
 
-DIRECTIONS = 64  # that codes keep
+DIRECTIONS = 96  # that codes keep
 ENOUGH = 4_096  # keys that directions can be learned from; codes of fewer keep every coordinate
 BLOCKS = 64  # places in a memory's files that a sample is read from
 GROWTH = 4  # times as many rows, and directions are learned anew
-ROOM = 1 << 21  # rows whose codes are kept at most: 144 MiB
+ROOM = 1 << 21  # rows whose codes are kept at most: 208 MiB
 
 Codes = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]  # (e, D), and (e,) what `score` adds to them
 
@@ -109,6 +109,10 @@ class KeptCodes:
     def __init__(self) -> None:
         self._projection: tuple[tuple[int, int], Projection] | None = None  # by epoch and rows sampled
         self._table: tuple[Projection, _Table] | None = None
+
+    def clear(self) -> None:
+        """Let go of all of them; they can be made again."""
+        self._projection = self._table = None
 
     def projection(self, snapshot: Snapshot) -> Projection:
         """The one that suits this memory: the same until it has grown to several times its size."""

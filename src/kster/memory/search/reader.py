@@ -1,4 +1,5 @@
-"""The reading side of a memory: the newest snapshot, and an index of it for every device in use."""
+"""The reading side of a memory: the newest snapshot, and what is made of it to search it: an index for every
+device in use, and short codes."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from kster.memory.search.block_index import BlockIndex
+from kster.memory.search.codes import KeptCodes
 from kster.memory.search.neighbours import Neighbours
 from kster.memory.store.snapshot import Snapshot, take_snapshot
 from kster.memory.store.store import Store
@@ -29,6 +31,7 @@ class Reader:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._newest: _Current | None = None
+        self.codes = KeptCodes()
         self._lock = threading.Lock()  # for changing self._newest; reading it needs none
         store.when_released = self._let_go
 
@@ -52,12 +55,14 @@ class Reader:
         """Let go of everything that is held in memory."""
         with self._lock:
             self._newest = None
+        self.codes.clear()
 
     def _let_go(self) -> None:
         """Drop mapped files and indexes, unless they are being changed; the next search opens them again."""
         if self._lock.acquire(blocking=False):
             self._newest = None
             self._lock.release()
+            self.codes.clear()
 
     def _current(self) -> _Current:
         version = self._store.data_version()

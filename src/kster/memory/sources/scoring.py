@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -203,10 +203,10 @@ class Collection:
         self, words: Sequence[str], segment_ids: Ints
     ) -> tuple[Ints, npt.NDArray[np.uint64]]:
         """(m,) as `having_words`, but whatever the sign; and (m,) the signatures of the sources."""
-        numbers = [
-            [np.array([term_number(form) for form in forms], np.uint64) for forms in forms_of(word)]
-            for word in words
-        ]
+        each = [_forms_of(word) for word in words]
+        flat = [forms for terms in each for forms in terms]
+        forms = np.concatenate([np.zeros(0, np.uint64), *flat])
+        ends = np.cumsum([len(own) for own in flat])
         found = np.full(len(segment_ids), -1, np.int64)
         signatures = segment_ids.astype(np.uint64)
         for part in self.parts:
@@ -214,10 +214,11 @@ class Collection:
             sources = np.minimum(np.searchsorted(known, segment_ids), max(0, len(known) - 1))
             here = np.flatnonzero(known[sources] == segment_ids) if len(known) else sources[:0]
             masks = np.full(len(here), -1, np.int64)
-            for i, terms in enumerate(numbers):
-                for forms in terms:
+            places = iter(np.split(part.postings.places_of(forms), ends[:-1]))
+            for i, terms in enumerate(each):
+                for _ in terms:
                     has = np.zeros(len(here), np.bool_)
-                    for place in _known(part.postings.places_of(forms)).tolist():
+                    for place in _known(next(places)).tolist():
                         has |= part.has(place, sources[here])
                     masks &= np.where(has, np.int64(-1), ~(np.int64(1) << i))
             found[here], signatures[here] = masks, part.postings.signatures[sources[here]]
@@ -273,6 +274,12 @@ class Collection:
 def terms_in(text: str) -> npt.NDArray[np.uint64]:
     """(q,) the numbers of a text's terms, each once."""
     return np.unique(np.array([term_number(term) for term in terms_of(text)], np.uint64))
+
+
+@lru_cache(maxsize=1 << 13)
+def _forms_of(word: str) -> list[npt.NDArray[np.uint64]]:
+    """The numbers of the forms of each of a word's terms."""
+    return [np.array([term_number(form) for form in forms], np.uint64) for forms in forms_of(word)]
 
 
 def _factor(lengths: npt.NDArray[np.integer], average: float) -> Floats:
