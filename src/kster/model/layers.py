@@ -61,25 +61,16 @@ class Norm:
 
 class Int8:
     """In 8 bits, from float32 to float32; weights are scaled row by row, so that an outlier costs its own
-    only.
+    only."""
 
-    by_row=False scales all of them alike, which takes a quarter of the time to prepare.
-    """
-
-    def __init__(
-        self, weight: Tensor, bias: Tensor | None, activation: Layer | None = None, *, by_row: bool = True
-    ) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: Layer | None = None) -> None:
         """weight: (out, in) and bias: (out,), float32."""
-        largest = weight.abs().amax(1) if by_row else torch.stack(weight.aminmax()).abs().amax()
-        scales = (largest / 127).clamp_min(torch.finfo(torch.float32).tiny)  # (out,) or ()
+        scales = (weight.abs().amax(1) / 127).clamp_min(torch.finfo(torch.float32).tiny)  # (out,)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that these types are to be replaced one day
-            if by_row:
-                rounded = torch.quantize_per_channel(
-                    weight, scales.double(), torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
-                )
-            else:
-                rounded = torch.quantize_per_tensor(weight, float(scales), 0, torch.qint8)
+            rounded = torch.quantize_per_channel(
+                weight, scales.double(), torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
+            )
         self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
         ready = torch.ops.quantized
         product = ready.linear_relu_dynamic if activation is F.relu else ready.linear_dynamic
