@@ -13,7 +13,7 @@ from test_gpu_beam import waiting_is_an_error
 from by_transformers import shuffled_sentences
 from kster import Memory, MemoryGroup, Pair, Translator
 from kster.memory import searched
-from kster.memory.search.device_shortlists import DeviceShortlists, kernels, ordered_distances
+from kster.memory.search.device_shortlists import MOST_SETTLED, DeviceShortlists, kernels, ordered_distances
 from kster.memory.search.retriever import Batch
 from kster.memory.search.settings import SearchSettings
 from kster.model import BaseModel
@@ -155,6 +155,32 @@ def test_recorded_with_the_step_they_give_the_same_translations(
     assert recorded.decoder.states.graphs >= (3 if device.type == "cuda" else 0)
 
 
+def test_memories_that_take_turns_find_their_places_again(
+    model: BaseModel, memory: Memory, tmp_path: Path
+) -> None:
+    """So that steps recorded with each of them serve it again, and those of memories long gone are let go."""
+    room: dict[str, object] = {}
+
+    def settled(memory: Memory) -> DeviceShortlists:
+        found = memory.retriever(batch_of(model, TEXTS))
+        assert isinstance(found, DeviceShortlists)
+        return found.settled_in(room, 32, 4)
+
+    with Memory.create(tmp_path / "second", model) as second:
+        second.add_many([Pair(s, t) for s, t in zip(ENGLISH, GERMAN, strict=True)])
+        first, other = settled(memory), settled(second)
+        assert first is not other
+        second.add("the sea is old", "alt ist das Meer")
+        assert settled(memory) is first
+        assert settled(second) is other
+        assert first.is_settled_in(room)
+    for i in range(MOST_SETTLED):
+        with Memory.create(tmp_path / str(i), model) as more:
+            more.add("the sea is old", "alt ist das Meer")
+            settled(more)
+    assert not first.is_settled_in(room)
+
+
 @pytest.mark.parametrize("kind", ["base", "kster"])
 def test_no_recorded_step_waits_for_the_gpu(
     kind: str, model: BaseModel, memory: Memory, device: torch.device, monkeypatch: pytest.MonkeyPatch
@@ -202,6 +228,8 @@ def test_several_memories_are_searched_as_one(model: BaseModel, memory: Memory, 
         group = MemoryGroup([memory, second])
         found = group.retriever(batch_of(model, ["the sea is old", ENGLISH[0]]))
         assert isinstance(found, DeviceShortlists)
+        assert not found.lasting
+        assert len(found.stored.keys) < 1_000  # those of the segments alone, not all of both memories
         keys = second.keys_of(second.entries().ids)[:2].to(model.device)
         near = found.search(torch.cat([keys, keys]).float(), 1)
         assert (near.ids >> 40 == 1)[:2].all()

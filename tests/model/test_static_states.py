@@ -12,10 +12,12 @@ import pytest
 
 from by_transformers import shuffled_sentences
 from kster import Memory, Pair, Translator
+from kster.memory.search.settings import SearchSettings
 from kster.model import BaseModel
 from kster.model import state as states
 from kster.model.state import Shape
 from kster.model.step import StepDecoder
+from kster.smoothing import Smoother, SmootherSettings
 from kster.translation.beam import beam_search
 from kster.translation.beams import Hypothesis
 from kster.translation.predictor import base_predictor
@@ -66,6 +68,38 @@ def test_a_batch_that_shrinks_moves_from_a_large_state_to_static_ones(
     kept = [state.shape for state in static.states._free.values()]
     assert kept
     assert all(shape.sentences <= 8 for shape in kept)
+
+
+def test_a_recorded_search_that_shrinks_finds_the_same(
+    model: BaseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sentences that go on move to a smaller state, with their beams and what they have read."""
+    monkeypatch.setattr("kster.translation.recorded_search.LEAST_SHRUNK", 2)
+    plain, static = StepDecoder(model, static=False), StepDecoder(model, static=True)
+    texts = shuffled_sentences(40)
+    assert_alike(translate(static, texts), translate(plain, texts))
+    sizes = {shape.sentences for shape in static.states._free}
+    assert 64 in sizes
+    assert min(sizes) < 32
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 1.4])
+def test_a_recorded_search_divides_scores_alike(model: BaseModel, penalty: float) -> None:
+    ids = model.tokenise_source(shuffled_sentences(12))
+    ours, theirs = (
+        beam_search(
+            StepDecoder(model, static=static),
+            ids,
+            base_predictor,
+            beam=3,
+            length_penalty=penalty,
+            limits=[LIMIT] * len(ids),
+            n_best=3,
+        )
+        for static in (True, False)
+    )
+    for own, other in zip(ours, theirs, strict=True):
+        assert_alike(own, other)
 
 
 def test_no_more_is_kept_than_was_agreed(model: BaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +165,26 @@ def test_static_states_search_a_memory_as_it_is_now(model: BaseModel, tmp_path: 
         assert same()
         memory.remove([segment.id for segment in memory.segments()][:2])
         assert same()
+
+
+def test_shortlists_where_keys_lie_are_searched_as_those_of_the_host(
+    model: BaseModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a GPU does, on a CPU: static states, and shortlists that are places in an index."""
+    plain, static = Translator(model), Translator(model)
+    plain.decoder, static.decoder = StepDecoder(model, static=False), StepDecoder(model, static=True)
+    texts = [*shuffled_sentences(9), *ENGLISH[:3]]
+    settings = SmootherSettings(dimension=model.dimension, features="confidence", similarity=True)
+    smoother = Smoother(settings).eval()
+    with Memory.create(tmp_path / "memory", model, search=SearchSettings(shortlist=4)) as memory:
+        memory.add_many([Pair(s, t) for s, t in zip(ENGLISH, reversed(GERMAN), strict=True)])
+        memory.remove([segment.id for segment in memory.segments()][:2])
+        for mode in ("auto", "shortlist"):
+            memory.search_settings = SearchSettings(mode, shortlist=4)
+            found = []
+            for translator, devices in ((plain, set()), (static, {"cpu"})):
+                monkeypatch.setattr("kster.memory.searched.ON_DEVICE", devices)
+                found.append(translator.translate(texts, memory=memory, smoother=smoother))
+            assert [str(one) for one in found[0]] == [str(one) for one in found[1]]
+            scores = [one.score for one in found[0]]
+            assert [one.score for one in found[1]] == pytest.approx(scores, abs=1e-3)

@@ -15,7 +15,7 @@ Search = Annotated[
     Literal["auto", "exact", "shortlist"],
     typer.Option(
         help="exact: search all of a memory; shortlist: only the segments whose sources are most like the "
-        "sentence; auto: exact on a GPU, shortlist on a CPU."
+        "sentence; auto: shortlist, but exact on a GPU for smoothers that do not look at sources."
     ),
 ]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The memory's directory.")]

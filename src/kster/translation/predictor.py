@@ -14,7 +14,7 @@ from torch import Tensor
 from kster.errors import KsterError
 from kster.memory import SearchableMemory
 from kster.memory.search.block_index import BlockIndex
-from kster.memory.search.device_shortlists import SHORTLISTS, DeviceShortlists
+from kster.memory.search.device_shortlists import DeviceShortlists
 from kster.memory.search.retriever import Batch, Retriever, RowsOf, Searcher
 from kster.model import BaseModel
 from kster.model.focus import source_words
@@ -191,7 +191,7 @@ class SmoothedPredictor:
 
     def settled(self, state: DecodingState) -> SmoothedPredictor:
         """With what it searches where the recorded steps of this state look for it."""
-        if state.recorded is None or not isinstance(self.memory, DeviceShortlists):
+        if state.recorded is None or not isinstance(self.memory, DeviceShortlists) or not self.memory.lasting:
             return self
         settled = self.memory.settled_in(state.room, state.shape.sentences, state.shape.beam)
         return SmoothedPredictor(settled, self.smoother, self.clock)
@@ -200,7 +200,7 @@ class SmoothedPredictor:
         """With the memory's index as it is now. A search that takes long anyway is not worth recording, since
         a recorded one also looks up rows that are not in use."""
         if isinstance(self.memory, DeviceShortlists):
-            return self if self.memory is state.room.get(SHORTLISTS) else None
+            return self if self.memory.is_settled_in(state.room) else None
         if not isinstance(self.memory, Indexed):
             return None
         index = self.memory.index_on(state.position.device)

@@ -27,6 +27,7 @@ LEAST_ROOM = 512  # entries; there is room for powers of two, so that recorded s
 NUMBERS_AT_ONCE = 1 << 25  # differences held at a time where there are no kernels: 128 MiB
 QUERIES_AT_ONCE = 1 << 11  # of explanations and scores
 LOW = (1 << 32) - 1
+MOST_SETTLED = 4  # memories, or shapes of their shortlists, in one place
 SHORTLISTS = "shortlists"  # where in a state's room they are
 
 
@@ -54,6 +55,7 @@ class DeviceShortlists(Retriever):
     words: Tensor  # (s, L) int64: see `Neighbours`
     rare: Tensor  # (s,) int64
     beam: int | None = None  # rows of each sentence; None: as many as fit
+    lasting: bool = True  # whether what is stored is there for the next batch, too
 
     @property
     def sentences(self) -> int:
@@ -68,7 +70,7 @@ class DeviceShortlists(Retriever):
 
     def _of(self, change: Callable[[Tensor], Tensor]) -> DeviceShortlists:
         places, similarity, words, rare = map(change, self._about)
-        return DeviceShortlists(self.stored, places, similarity, words, rare)
+        return DeviceShortlists(self.stored, places, similarity, words, rare, lasting=self.lasting)
 
     def search_for(self, queries: Tensor, sentences: Tensor, k: int) -> Neighbours:
         parts = zip(queries.split(QUERIES_AT_ONCE), sentences.split(QUERIES_AT_ONCE), strict=True)
@@ -121,22 +123,30 @@ class DeviceShortlists(Retriever):
         return filled_up(found, nearest or k)
 
     def settled_in(self, room: dict[str, object], sentences: int, beam: int) -> DeviceShortlists:
-        """These shortlists in tensors that stay where they are for the next ones, too, if the memory does.
+        """These shortlists in tensors that stay where they are for the next ones, too.
 
-        room: where they are kept; sentences: how many there is room for.
+        room: where they are kept, those of a few memories; sentences: how many there is room for.
         """
-        known = room.get(SHORTLISTS)
-        if (
-            not isinstance(known, DeviceShortlists)
-            or not known.stored.are(self.stored)
-            or known.places.shape != (sentences, self.places.shape[1])
-        ):
+        kept = room.setdefault(SHORTLISTS, [])
+        assert isinstance(kept, list)
+        shape = sentences, self.places.shape[1]
+        own = next((one for one in kept if one.stored.are(self.stored) and one.places.shape == shape), None)
+        if own is None:
             fresh = self._of(lambda column: column.new_zeros((sentences, *column.shape[1:])))
-            known = room[SHORTLISTS] = replace(fresh, beam=beam)
-        known.places[self.sentences :] = -1
-        for mine, theirs in zip(known._about, self._about, strict=True):
+            own = replace(fresh, beam=beam)
+        else:
+            kept.remove(own)
+        kept.append(own)
+        del kept[:-MOST_SETTLED]
+        own.places[self.sentences :] = -1
+        for mine, theirs in zip(own._about, self._about, strict=True):
             mine[: self.sentences] = theirs
-        return known
+        return own
+
+    def is_settled_in(self, room: dict[str, object]) -> bool:
+        kept = room.get(SHORTLISTS, [])
+        assert isinstance(kept, list)
+        return self in kept
 
 
 def _looked_up(table: Tensor, at: Tensor) -> Tensor:
@@ -147,14 +157,14 @@ def _looked_up(table: Tensor, at: Tensor) -> Tensor:
 class Listed:
     """The segments of one sentence's shortlist, those with the smallest ids first."""
 
-    first: Ints  # (m,) the place of each segment's first entry among those stored
+    first: Ints  # (m,) the place of each segment's first entry among those stored; -1 if it has none
     counts: Ints  # (m,) its entries
     relative: npt.NDArray[np.float32]  # (m,) its similarity
     having: Ints  # (m,) which words of the sentence it has
     rare: int  # which of these are in few segments
 
 
-def on_device(stored: Entries, lists: Sequence[Listed]) -> DeviceShortlists:
+def on_device(stored: Entries, lists: Sequence[Listed], *, lasting: bool) -> DeviceShortlists:
     """Shortlists of segments, as shortlists of entries."""
     most = max((len(one.first) for one in lists), default=0)
     table = np.zeros((len(lists), max(1, most), 4), np.int64)  # first, counts, words, similarity
@@ -179,6 +189,7 @@ def on_device(stored: Entries, lists: Sequence[Listed]) -> DeviceShortlists:
         similarity=similarity.gather(1, segment) * there,
         words=having.gather(1, segment),
         rare=torch.tensor([one.rare for one in lists], dtype=torch.int64, device=device),
+        lasting=lasting,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -28,9 +29,11 @@ def device_shortlists(
     if not settings.by_shortlist(batch.device.type, complete, batch.similarity):
         return None
     whole = complete and settings.all_in_shortlist(entries)
-    bases, dimension = [view.base for view in views], views[0].snapshot.entries.dimension
-    stored = stored_in(indexes, bases, dimension, batch.device)
-    return on_device(stored, listed_in(views, indexes, batch.sentences, settings, whole=whole))
+    lists = listed_in(views, indexes, batch.sentences, settings, whole=whole)
+    if len(views) == 1 and indexes[0] is not None and views[0].base == 0:
+        return on_device(indexes[0].stored, lists, lasting=True)
+    dimension = views[0].snapshot.entries.dimension
+    return on_device(*_gathered(views, indexes, lists, dimension, batch.device), lasting=False)
 
 
 def listed_in(
@@ -41,7 +44,7 @@ def listed_in(
     *,
     whole: bool,
 ) -> list[Listed]:
-    """Each sentence's segments, by where `stored_in` these indexes has their entries.
+    """Each sentence's segments, by where these indexes have their entries, one index after the other.
 
     whole: all segments there are, for every sentence.
     """
@@ -52,8 +55,9 @@ def listed_in(
     def places(number: int, lines: Ints) -> Ints:
         index = indexes[number]
         if index is None:
-            return np.zeros(len(lines), np.int64)
-        return index.places_of_rows[views[number].snapshot.spans.first_rows[lines]] + before[number]
+            return np.full(len(lines), -1)
+        rows = views[number].snapshot.spans.first_rows[lines]
+        return np.where(rows < 0, -1, index.places_of_rows[rows] + before[number])
 
     def listed(text: str, words: Sequence[str]) -> Listed:
         if whole:
@@ -75,19 +79,33 @@ def listed_in(
     return [listed(*sentence) for sentence in sentences]
 
 
-def stored_in(
-    indexes: Sequence[BlockIndex | None], bases: Sequence[int], dimension: int, device: torch.device
-) -> Entries:
-    """What several indexes hold, one after the other; bases: are added to the ids of each."""
-    parts = [(index.stored, base) for index, base in zip(indexes, bases, strict=True) if index is not None]
-    if not parts:
-        nothing = torch.zeros(1, dtype=torch.int64, device=device)
-        keys = torch.zeros((1, dimension), dtype=torch.float16, device=device)
-        return Entries(keys, nothing.int(), nothing)
-    if len(parts) == 1 and parts[0][1] == 0:
-        return parts[0][0]
-    return Entries(
-        torch.cat([part.keys for part, _ in parts]),
-        torch.cat([part.values for part, _ in parts]),
-        torch.cat([part.ids | base for part, base in parts]),
+def _gathered(
+    views: Sequence[View],
+    indexes: Sequence[BlockIndex | None],
+    lists: Sequence[Listed],
+    dimension: int,
+    device: torch.device,
+) -> tuple[Entries, list[Listed]]:
+    """The entries of all these segments, and the segments by where they are among them."""
+    first, counts = (
+        np.concatenate(column) for column in zip(*((x.first, x.counts) for x in lists), strict=True)
     )
+    each, at, which = np.unique(first, return_index=True, return_inverse=True)
+    long = counts[at]  # entries of each
+    moved = np.cumsum(long) - long
+    places = np.repeat(each - moved, long) + np.arange(long.sum())  # ascending
+    nothing = torch.zeros(1, dtype=torch.int64, device=device)  # so that there is something to look up
+    keys = [torch.zeros((1, dimension), dtype=torch.float16, device=device)]
+    values, ids, before = [nothing.int()], [nothing], 0
+    for view, index in zip(views, indexes, strict=True):
+        if index is None:
+            continue
+        own = places[(places >= before) & (places < before + index.room)] - before
+        here = torch.from_numpy(own).to(device)
+        keys.append(index.stored.keys.index_select(0, here).half())
+        values.append(index.stored.values.index_select(0, here))
+        ids.append(index.stored.ids.index_select(0, here) | view.base)
+        before += index.room
+    parts = np.split(moved[which] + 1, np.cumsum([len(one.first) for one in lists])[:-1])
+    found = [replace(one, first=own) for one, own in zip(lists, parts, strict=True)]
+    return Entries(torch.cat(keys), torch.cat(values), torch.cat(ids)), found

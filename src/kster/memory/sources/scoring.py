@@ -300,8 +300,9 @@ def rare_words(having: Ints) -> int:
 
     having: (m,), from `Collection.having_words`, of all sources there are, or of those that are most similar.
     """
-    counts = [int(np.count_nonzero(having >> i & 1)) for i in range(62)]
-    return sum(1 << i for i, count in enumerate(counts) if 0 < count <= RARE)
+    octets = having.astype("<i8").view(np.uint8).reshape(-1, 8)
+    counts = np.unpackbits(octets, axis=1, count=62, bitorder="little").sum(0)  # (62,)
+    return sum(1 << i for i in np.flatnonzero((counts > 0) & (counts <= RARE)).tolist())
 
 
 def _known(places: Ints) -> Ints:
