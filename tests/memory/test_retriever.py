@@ -139,7 +139,7 @@ def test_a_sentence_that_is_searched_for_twice_gets_the_same_answers(
     settings = SearchSettings(mode=mode, shortlist=10)  # type: ignore[arg-type]
     with Memory.create(tmp_path / "m", speller, search=settings) as memory:
         fill(memory)
-        retriever, asked = retriever_of(memory), queries(12)
+        retriever, asked = made_for(memory), queries(12)
         doubled = retriever.keep(torch.tensor([0, 0, 1, 1, 2, 2]))
         found = doubled.search(asked.view(3, 4, 16).repeat_interleave(2, dim=0).view(24, 16), 5)
         once = retriever.search(asked, 5)

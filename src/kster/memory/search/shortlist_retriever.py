@@ -207,7 +207,6 @@ def retriever_of(
     length = max(counts, default=0)
     scorers: dict[int, Scorer] = {}  # of sentences with the same entries
     entries = torch.empty((sum(counts) + 1, 4), dtype=torch.int64)
-    entries[-1] = torch.tensor([0, 0, -1, ALL_WORDS])
     at = 0
     for one in shortlists:
         own = entries[at : (at := at + len(one.ids))]
@@ -215,6 +214,8 @@ def retriever_of(
         if id(one.ids) not in scorers:
             codes, norms = one.codes.to(device), one.norms.to(device)
             scorers[id(one.ids)] = scorer_of(codes, norms, projection.scale, length)
+    # What stands for no entry has a row all the same, one that is there: files of other rows may be gone.
+    entries[-1] = torch.tensor([int(entries[0, 0]) if at else 0, 0, -1, ALL_WORDS])
     count = torch.tensor(counts, dtype=torch.int64, device=device)[:, None]
     return ShortlistRetriever(
         keys=keys,
