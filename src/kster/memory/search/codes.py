@@ -10,8 +10,8 @@ where q', k' are what codes keep and q″, k″ the rest: of the rest about half
 `benchmarks/short_codes.py` counts what is missed.
 
 Codes are derived data: made when a segment is first in a shortlist, and kept in memory as long as there is
-room. The directions depend on the first rows of a memory's entry files, so that they stay while it grows,
-until there are four times as many.
+room. The directions are learned from some of the memory's keys, and stay while it grows, until there are four
+times as many.
 """
 
 from __future__ import annotations
@@ -94,20 +94,20 @@ class Projection:
 
 
 class _Table:
-    """Codes by row, of one state of the entry files; unused rows take no memory."""
+    """Codes by entry id; ids that were not asked for take no memory."""
 
-    def __init__(self, epoch: int, capacity: int, width: int) -> None:
-        self.epoch, self.capacity, self.made = epoch, capacity, 0
+    def __init__(self, capacity: int, width: int) -> None:
+        self.capacity, self.made = capacity, 0
         self.codes = np.zeros((capacity, width), np.int8)
         self.norms = np.zeros(capacity, np.float32)
-        self.there = np.zeros(capacity, np.bool_)  # whether a row's code has been made
+        self.there = np.zeros(capacity, np.bool_)  # whether an entry's code has been made
 
 
 class KeptCodes:
     """The codes of one memory's entries; any number of threads may ask."""
 
     def __init__(self) -> None:
-        self._projection: tuple[tuple[int, int], Projection] | None = None  # by epoch and rows sampled
+        self._projection: tuple[tuple[int, int], Projection] | None = None  # by epoch and size
         self._table: tuple[Projection, _Table] | None = None
 
     def clear(self) -> None:
@@ -116,48 +116,48 @@ class KeptCodes:
 
     def projection(self, snapshot: Snapshot) -> Projection:
         """The one that suits this memory: the same until it has grown to several times its size."""
-        rows = 1
-        while rows * GROWTH <= snapshot.rows:
-            rows *= GROWTH
-        known, key = self._projection, (snapshot.epoch, rows)
+        size = 1
+        while size * GROWTH <= snapshot.live_count:
+            size *= GROWTH
+        known, key = self._projection, (snapshot.epoch, size)
         if known is None or known[0] != key:
-            known = key, Projection.of(_sample(snapshot, min(rows, snapshot.rows)))
+            known = key, Projection.of(_sample(snapshot))
             self._projection = known
         return known[1]
 
-    def of(self, projection: Projection, snapshot: Snapshot, rows: Ints) -> Codes:
-        """rows: (e,) of whole segments."""
+    def of(self, projection: Projection, snapshot: Snapshot, rows: Ints, ids: Ints) -> Codes:
+        """rows, ids: (e,) of entries."""
         table = self._table_for(projection, snapshot)
-        if not (there := table.there[rows]).all():
-            missing = rows[~there]
-            codes, norms = projection.codes(torch.from_numpy(snapshot.entries.gather(missing)))
+        if not (there := table.there[ids]).all():
+            missing = ids[~there]
+            codes, norms = projection.codes(torch.from_numpy(snapshot.entries.gather(rows[~there])))
             table.codes[missing], table.norms[missing] = codes.numpy(), norms.numpy()
             table.there[missing] = True  # last: other threads read what is there
             table.made += len(missing)
-        return table.codes.take(rows, axis=0), table.norms.take(rows)
+        return table.codes.take(ids, axis=0), table.norms.take(ids)
 
     def _table_for(self, projection: Projection, snapshot: Snapshot) -> _Table:
-        """Begun anew when rows have changed places, and when the room is used up."""
-        known = self._table
+        """Begun anew when the room is used up."""
+        spans, known = snapshot.spans, self._table
+        needed = int(spans.first_entries[-1] + spans.counts[-1]) if len(spans) else 0
         if known is not None and known[0] is projection:
             table = known[1]
-            if table.epoch == snapshot.epoch and table.capacity >= snapshot.rows and table.made <= ROOM:
+            if table.capacity >= needed and table.made <= ROOM:
                 return table
-        table = _Table(snapshot.epoch, 2 * snapshot.rows, projection.width)
+        table = _Table(2 * needed, projection.width)
         self._table = projection, table
         return table
 
 
-def _sample(snapshot: Snapshot, rows: int) -> Tensor:
-    """(m, d) keys of live segments within the first so many rows: all, or about as many as are enough."""
+def _sample(snapshot: Snapshot) -> Tensor:
+    """(m, d) keys of live segments: all, or about as many as are enough, from places all over the memory."""
     spans, lines = snapshot.spans, snapshot.lines_with_keys
-    lines = lines[spans.first_rows[lines] < rows]
     ends = spans.counts[lines].cumsum()
     if len(lines) and ends[-1] > 2 * ENOUGH:
         spread = np.linspace(0, ends[-1] - 1, BLOCKS, dtype=np.int64)
-        blocks = np.searchsorted(ends, spread, side="right")  # (BLOCKS,) lines, spread evenly
+        blocks = np.searchsorted(ends, spread, side="right")  # (BLOCKS,) lines
         average = ends[-1] / len(lines)
         near = blocks[:, None] + np.arange(int(2 * ENOUGH / BLOCKS / average) + 1)
         lines = lines[np.unique(near.clip(max=len(lines) - 1))]
-    found = spans.entries_of_lines(lines)[0]
-    return torch.from_numpy(snapshot.entries.gather(found[:: max(1, len(found) // ENOUGH)]))
+    rows, _, _ = spans.entries_of_lines(lines)
+    return torch.from_numpy(snapshot.entries.gather(rows[:: max(1, len(rows) // ENOUGH)]))
