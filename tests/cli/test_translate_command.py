@@ -146,6 +146,21 @@ def test_fuzzy_matches_are_named_in_json_and_as_notes(kster: Call, filled_memory
     assert kster("translate", "--model", filled_memory, "--matches", 1).is_mistake("--matches")
 
 
+def test_a_taught_text_comes_back_as_taught_unless_that_is_switched_off(
+    kster: Call, memory: Path, tmp_path: Path
+) -> None:
+    pairs = [("Open the lid.", "Deckel auf."), ("The dog runs!", "Er läuft!")]
+    line, whole = f"{pairs[0][0]} {pairs[1][0]}", "Der Hund öffnet."
+    for pair in [*pairs, (line, whole)]:
+        kster("memory", "add", memory, *pair)
+    document, made = tmp_path / "in.html", tmp_path / "out.html"
+    document.write_text(f"<p>{line}</p>")
+    for options, expected in (((), whole), (("--no-exact-matches",), f"{pairs[0][1]} {pairs[1][1]}")):
+        assert kster("translate", "--memory", memory, *options, stdin=line).lines == [expected]
+        kster("translate", document, "--output", made, "--memory", memory, *options)
+        assert made.read_text() == f"<p>{expected}</p>"
+
+
 def test_sentences_of_a_line_are_translated_one_by_one_or_as_one(kster: Call, memory: Path) -> None:
     pairs = [("Open the lid.", "Deckel auf."), ("The dog runs!", "Er läuft!")]
     for pair in pairs:

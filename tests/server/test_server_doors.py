@@ -19,7 +19,7 @@ from translated import translate_file
 
 from kster import Translator
 from kster.terms import term
-from tiny import ENGLISH
+from tiny import ENGLISH, GERMAN
 
 TEXTS = [
     f"{ENGLISH[0].capitalize()}. {ENGLISH[1].capitalize()}!",
@@ -222,6 +222,52 @@ def test_terms_that_are_none_are_refused_by_name(server: RunningServer, terms: o
     answer = server.http.post("/translate", json=asked)
     assert answer.status_code == 400
     assert "term" in answer.json()["error"]
+
+
+def switched(server: RunningServer, text: str, exact: bool | None) -> dict[str, str]:
+    """What the doors with a switch for exact matches answer. exact: None to leave it out."""
+    own = {} if exact is None else {"exact_matches": exact}
+    deepls = {f"kster_{name}": value for name, value in own.items()}
+    pair, langs = {"source": "en", "target": "de"}, {"source_lang": "EN", "target_lang": "DE"}
+    post = server.http.post
+    stream = post("/v1/translate", json={"text": text, **pair, **own, "stream": True}).text.splitlines()
+    lines = [json.loads(line) for line in stream[1:]]
+    html, file = f"<p>{text}</p>".encode(), ("a.html", f"<p>{text}</p>".encode())
+    link = post("/translate_file", files={"file": file}, data={**pair, **own}).json()["translatedFileUrl"]
+    client, made = deepl_package.DeepLClient("any key", server_url=server.url), io.BytesIO()
+    extra = {name: str(value).lower() for name, value in deepls.items()}
+    client.translate_document(
+        html,
+        made,
+        **langs,
+        filename="a.html",
+        extra_body_parameters=extra,  # type: ignore[arg-type]
+    )
+    v2 = post("/v2/translate", json={"text": [text], **langs, **deepls}).json()
+    return {
+        "/v1": post("/v1/translate", json={"text": text, **pair, **own}).json()["translations"][0]["text"],
+        "/v1, in parts": "".join(
+            line.get("before", "") + line.get("text", line.get("after")) for line in lines
+        ),
+        "LibreTranslate": post("/translate", json={"q": text, **pair, **own}).json()["translatedText"],
+        "DeepL": v2["translations"][0]["text"],
+        "a file": server.http.get(link).text.removeprefix("<p>").removesuffix("</p>"),
+        "a DeepL document": made.getvalue().decode().removeprefix("<p>").removesuffix("</p>"),
+    }
+
+
+def test_every_door_with_the_switch_translates_a_taught_text_like_any_other(server: RunningServer) -> None:
+    sentences = [f"{ENGLISH[0].capitalize()}.", f"{ENGLISH[1].capitalize()}!"]
+    text, taught = " ".join(sentences), f"{GERMAN[2].capitalize()}!"
+    memory = server.http.post("/v1/memories", json={"name": "whole lines", "automatic": True}).json()["id"]
+    server.http.post(f"/v1/memories/{memory}/segments", json={"source": text, "target": taught})
+    try:
+        free = " ".join(v1(server, sentence) for sentence in sentences)
+        assert free != taught
+        for exact, expected in ((None, taught), (True, taught), (False, free)):
+            assert set(switched(server, text, exact).values()) == {expected}
+    finally:
+        server.http.delete(f"/v1/memories/{memory}")
 
 
 def test_doors_that_can_say_how_sure_they_are_agree(

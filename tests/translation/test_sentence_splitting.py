@@ -84,6 +84,23 @@ def test_a_line_that_was_taught_as_a_whole_comes_back_as_it_was_taught(
     assert str(translator.translate([source], memory=memory)[0]) == f"{FIRST[1]} {SECOND[1]}"
 
 
+def test_texts_that_were_taught_are_translated_like_any_other_where_asked_for(
+    translator: Translator, memory: Memory
+) -> None:
+    line = f"{FIRST[0]} {SECOND[0]}"
+    memory.add(line, "Das Kind öffnet.")
+    memory.add(THIRD[0], "Sie  ist  warm.", context="here")
+    memory.add(THIRD[0], "Das Kind öffnet.", context="elsewhere")
+    asked = [line, THIRD[0]]
+    taught = translator.translate(asked, memory=memory, context="here")
+    assert [one.text for one in taught] == ["Das Kind öffnet.", "Sie  ist  warm."]
+    free = translator.translate(asked, memory=memory, context="here", exact_matches=False)
+    assert free[0].text != taught[0].text
+    single = translator.translate([FIRST[0], SECOND[0]], memory=memory)
+    assert free[0].text == " ".join(one.text for one in single)  # one by one, with the memory's help
+    assert "  " not in free[1].text
+
+
 def test_taught_lines_are_found_however_many_lines_there_are(translator: Translator, memory: Memory) -> None:
     pairs = [FIRST, SECOND, THIRD]
     lines = {f"{one[0]} {other[0]}": f"{one[1]} {other[1]}" for one, other in product(pairs, pairs)}

@@ -97,6 +97,13 @@ def translate(
             show_default=False,
         ),
     ] = None,
+    exact_matches: Annotated[
+        bool,
+        typer.Option(
+            "--exact-matches/--no-exact-matches",
+            help="Whether a text that the memory holds as a whole comes back as it was taught.",
+        ),
+    ] = True,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object per line.")] = False,
     whole_lines: Annotated[
         bool,
@@ -134,6 +141,7 @@ def translate(
         "explain": explain is not None,
         "confidence": confidence,
         "context": context,
+        "exact_matches": exact_matches,
         "split_sentences": not whole_lines,
         "batch_sentences": batch_sentences,
     }

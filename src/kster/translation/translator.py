@@ -58,6 +58,7 @@ class TranslateOptions(TypedDict, total=False):
     explain: bool
     confidence: bool
     context: str | None
+    exact_matches: bool
     split_sentences: bool | None
     batch_sentences: int | None
     progress: Callable[[int], None] | None
@@ -164,6 +165,7 @@ class Translator:
         explain: bool = False,
         confidence: bool = False,
         context: str | None = None,
+        exact_matches: bool = True,
         split_sentences: bool | None = None,
         batch_sentences: int | None = None,
         progress: Callable[[int], None] | None = None,
@@ -187,6 +189,8 @@ class Translator:
             confidence: whether `Translation.confidence` and `.words` are to say how likely it is right.
             context: where the texts stand, as segments name it: of several translations that a text was
                 taught with, the one from there is taken.
+            exact_matches: whether a text that the memory holds as a whole comes back as taught; without, it
+                is translated like any other, with the memory's help.
             split_sentences: whether the sentences of a line are translated one by one; by default as the
                 translator was made.
             batch_sentences: how many are translated at once.
@@ -229,6 +233,7 @@ class Translator:
                 memory=given,
                 method=method,
                 context=context,
+                exact_matches=exact_matches,
                 split_sentences=split_sentences,
             )
             translations = run(steps, outputs)
@@ -263,12 +268,13 @@ class Translator:
         memory: SearchableMemory | None = None,
         method: Method | None = None,
         context: str | None = None,
+        exact_matches: bool = True,
         split_sentences: bool | None = None,
     ) -> Steps:
         """All of `translate` except running the model: `translate_pieces` takes what is yielded.
 
         Args:
-            texts, memory, method, context, split_sentences: as for `translate`.
+            texts, memory, method, context, exact_matches, split_sentences: as for `translate`.
             decoding: how hypotheses are searched for, and what is to be known of them.
 
         Returns:
@@ -278,7 +284,7 @@ class Translator:
         if split_sentences is None:
             split_sentences = self.split_sentences
         chosen = self._chosen(memory, method)
-        memories = [] if chosen is None else chosen.memories
+        memories = chosen.memories if chosen is not None and exact_matches else []
         taught = KnownTexts(memories, [str(text) for text in texts], context)
         what = "sentences" if split_sentences else "lines"
 

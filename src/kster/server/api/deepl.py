@@ -149,6 +149,7 @@ def wish_of(engine: Engine, principal: Principal, given: Parameters) -> Wish:
         voice_needed=needed,
         memories=given.memories("kster_memories"),
         context=given.text("context"),
+        exact_matches=given.flag("kster_exact_matches", default=True),
         glossaries=lambda served: [glossary_part(engine, principal, id, served) for id in ids],
     )
 

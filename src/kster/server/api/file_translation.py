@@ -49,7 +49,8 @@ MOST_NAMED = 100  # places to check
 async def translate_file(
     request: Request, parameters: Given, engine: TheEngine, principal: Caller
 ) -> dict[str, Any]:
-    """Multipart `file`, `source`, `target` and, if wanted, `memories`; the link works for an hour.
+    """Multipart `file`, `source`, `target` and, if wanted, `memories` and `exact_matches`; the link
+    works for an hour.
 
     `repaired` names places where placeholders or tags had to be put back: check these.
     """
@@ -66,7 +67,11 @@ async def translate_file(
         translated, repaired, warnings = data, list[str](), list[str]()
     else:
         served = engine.model_for(source, target)
-        means = await Means.of(engine, principal, served, Wish(memories=parameters.memories("memories")))
+        wish = Wish(
+            memories=parameters.memories("memories"),
+            exact_matches=parameters.flag("exact_matches", default=True),
+        )
+        means = await Means.of(engine, principal, served, wish)
         translated, repaired = await translate_document(engine, served, name, data, means)
         warnings = list(means.warnings)
         target = served.target
@@ -104,7 +109,13 @@ async def translate_document(
     for some in portions(document.texts):
         patience = 1 + sum(map(len, some)) / CHARACTERS_AT_ONCE  # a single text may be long
         results = await engine.translate(
-            served, some, means.memories, terms=means.terms, patience=patience, key=means.key
+            served,
+            some,
+            means.memories,
+            exact_matches=means.exact_matches,
+            terms=means.terms,
+            patience=patience,
+            key=means.key,
         )
         done.update(zip(some, results, strict=True))
         report(len(done) / len(document.texts))

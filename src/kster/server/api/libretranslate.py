@@ -30,6 +30,11 @@ _PARAMETERS = {
     "format": {**_TEXT, "enum": ["text", "html"]},
     "alternatives": {"type": "integer"},
     "matches": {"type": "integer", "description": "how many fuzzy matches to list"},
+    "exact_matches": {
+        "type": "boolean",
+        "default": True,
+        "description": "whether a text that a memory holds as a whole comes back as taught",
+    },
     "confidence": {"type": "boolean", "description": "whether to say how likely the translation is right"},
     "memories": {**_IDS, "description": "ids of the memories to use; by default the automatic ones"},
     "terms": {
@@ -79,6 +84,7 @@ async def translate(parameters: Given, engine: TheEngine, principal: Caller) -> 
         matches,
         confidence,
         memories=parameters.memories("memories"),
+        exact_matches=parameters.flag("exact_matches", default=True),
         terms=terms_in(parameters.values.get("terms")),
         term_bases=parameters.ids("term_bases") if "term_bases" in parameters.values else None,
     )

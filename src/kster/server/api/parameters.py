@@ -98,8 +98,9 @@ class Parameters:
         """Ids of the memories to use, by this parameter or by the address; None: the automatic ones."""
         return self.ids(name) if name in self.values else self._memories
 
-    def flag(self, name: str) -> bool:
-        value = str(self.values.get(name) or "false").lower()
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        value = self.values.get(name)
+        value = str(default if value is None or value == "" else value).lower()
         if value not in ("true", "false", "1", "0"):
             raise KsterError(f"`{name}` is {value!r}; accepted: true, false")
         return value in ("true", "1")

@@ -39,7 +39,7 @@ class Wish:
 
     markup: the reader of marked-up texts; None for plain ones. split_sentences: None for the server's
     setting. memories: ids; None for the automatic ones. matches: how many to list; context: where the texts
-    stand.
+    stand. exact_matches: whether those that memories hold as a whole come back as taught.
     terms: must be kept, as must those of term_bases (ids; None for the automatic ones) and of glossaries:
     given a model, the memories whose segments are terms as well as examples. voice: how readers are
     addressed, if memories have such segments; voice_needed: whether it is an error if they have none.
@@ -57,6 +57,7 @@ class Wish:
     voice: Voice | None = None
     voice_needed: bool = False
     context: str | None = None
+    exact_matches: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Means:
     warnings: Sequence[str]
     voice: Voice | None = None  # the one wanted, if the memories have it
     key: str | None = None  # the name of the client's key
+    exact_matches: bool = True
 
     @classmethod
     async def of(cls, engine: Engine, principal: Principal, served: ServedModel, wish: Wish) -> Means:
@@ -103,7 +105,7 @@ class Means:
             if spoken is None and wish.voice_needed:
                 raise KsterError("'formality' is not supported for given 'target_lang'.")
             memories, voice = (memories, None) if spoken is None else (spoken, voice)
-        return cls(used, bases, memories, terms, warnings, voice, principal.name)
+        return cls(used, bases, memories, terms, warnings, voice, principal.name, wish.exact_matches)
 
 
 async def in_good_time(engine: Engine, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
@@ -150,6 +152,7 @@ async def translate_texts(
         n_best=1 if read else max(1 + wish.alternatives, LOOKED_AT if means.voice else 1),
         split_sentences=wish.split_sentences,
         context=wish.context,
+        exact_matches=means.exact_matches,
         terms=means.terms,
         confidence=wish.confidence,
         key=means.key,

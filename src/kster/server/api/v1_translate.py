@@ -61,6 +61,11 @@ class TranslateRequest(BaseModel):
         description="Where the text stands: of several translations it was taught with, the one from there "
         "is taken, whose match counts 101 %.",
     )
+    exact_matches: bool = Field(
+        True,
+        description="Whether a text that a memory holds as a whole comes back as taught; without, it is "
+        "translated like any other, with the memory's help.",
+    )
     stream: bool = Field(False, description="Answer part by part, one JSON object a line.")
     partial: bool = Field(
         False,
@@ -128,7 +133,12 @@ class Asked:
         served = engine.model_for(source, wanted.target)
         ids = memories_of_address(request) if wanted.memories is None else wanted.memories
         terms = [given.term() for given in wanted.terms]
-        wish = Wish(memories=ids, terms=terms, term_bases=wanted.term_bases)
+        wish = Wish(
+            memories=ids,
+            terms=terms,
+            term_bases=wanted.term_bases,
+            exact_matches=wanted.exact_matches,
+        )
         means = await Means.of(engine, principal, served, wish)
         if not means.used and wanted.method in ("knn", "kster") and ids:
             raise KsterError(f"none of these memories has examples for {served.pair}")
@@ -175,6 +185,7 @@ class Asked:
             explain=bool(wanted.explain),
             confidence=wanted.confidence,
             context=wanted.context,
+            exact_matches=means.exact_matches,
             terms=means.terms,
             key=means.key,
         )
@@ -203,7 +214,7 @@ class Asked:
         """The lines that `translate` describes."""
         yield head
         table = SegmentTable(self.homes)
-        known = KnownTexts(self.means.memories)
+        known = KnownTexts(self.means.memories if self.means.exact_matches else [])
         try:
             for index, text in enumerate(self.wanted.texts):
                 parts, after = await asyncio.to_thread(parts_of, text, lambda text: bool(known(text)))

@@ -127,13 +127,15 @@ class Engine:
         confidence: bool = False,
         split_sentences: bool | None = None,
         context: str | None = None,
+        exact_matches: bool = True,
         terms: Sequence[Term] = (),
         patience: float = 1.0,
         key: str | None = None,
     ) -> list[Translation]:
         """Translate texts, together with whatever other clients ask for in these milliseconds.
 
-        split_sentences: None for the server's setting. context: where the texts stand. terms: must be kept.
+        split_sentences: None for the server's setting. context: where the texts stand. exact_matches: whether
+        a text that was taught comes back as taught. terms: must be kept.
         patience: how many times `timeout_seconds` it may take. key: the name of the client's key, for
         metrics.
         """
@@ -148,7 +150,9 @@ class Engine:
         seconds = self.settings.timeout_seconds * patience
         try:
             async with asyncio.timeout(seconds):
-                split = served.splitter.submit(served.steps, work, texts, split_sentences, context)
+                split = served.splitter.submit(
+                    served.steps, work, texts, split_sentences, context, exact_matches
+                )
                 return await self._take_steps(served, work, await asyncio.wrap_future(split))
         except TimeoutError:
             what = (

@@ -91,6 +91,7 @@ class ServedModel:
         texts: Sequence[Text],
         split_sentences: bool | None = None,
         context: str | None = None,
+        exact_matches: bool = True,
     ) -> Steps:
         with _explained(work):
             return self.translator.steps(
@@ -98,6 +99,7 @@ class ServedModel:
                 work.decoding,
                 memory=work.memory,
                 context=context,
+                exact_matches=exact_matches,
                 split_sentences=split_sentences,
             )
 
