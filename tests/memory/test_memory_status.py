@@ -5,8 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import random
 import time
+from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from speller import Speller
@@ -176,58 +178,88 @@ def test_segments_come_back_in_a_memory_that_has_been_searched(tmp_path: Path) -
 # Under kill -9 ---------------------------------------------------------------------------------------
 
 
+ALL = 1_000_000  # events
+Wanted = tuple[str, tuple[Any, ...], str]  # what a memory is asked: a method, its arguments, and by whom
+
+
+def some_change(memory: Memory, chance: random.Random, name: str) -> Wanted:
+    """Teach one of five sources anew, perhaps by a draft, or change the status of something that is there."""
+    kind = chance.choice(["add", "add a draft", "bring back", "approve", "reject", "make a draft"])
+    states = {"bring back": "superseded", "approve": "draft", "reject": "live", "make a draft": "live"}
+    found = memory.segments(state=states[kind]) if kind in states else []
+    author = chance.choice(["anna", "ben"])
+    if not found:
+        status = "draft" if kind == "add a draft" else "approved"
+        pair = Pair(f"source {chance.randrange(5)}", f"target {name}", None, None, None, status)
+        return "add_many", ([pair],), author
+    status = {"reject": "rejected", "make a draft": "draft"}.get(kind, "approved")
+    return "set_status", (chance.choice(found).id, status), author
+
+
+def do(memory: Memory, wanted: Wanted) -> None:
+    method, given, author = wanted
+    getattr(memory, method)(*given, author=author)
+
+
 def change_for_ever(directory: str, seed: int, said: Connection) -> None:
-    """Add and bring back; say what decides for each of five sources, before it begins and when it is done."""
+    """Say each change before it begins, and None when it is done."""
     chance = random.Random(seed)
     memory = Memory.open(directory, Speller())
     said.send(None)
     for number in range(1_000_000):
-        source = f"source {chance.randrange(5)}"
-        older = [s for s in memory.segments(state="superseded") if s.source == source]
-        if older and chance.random() < 0.5:
-            chosen = chance.choice(older)
-            said.send((source, chosen.target))
-            memory.set_status(chosen.id, "approved")
-        else:
-            said.send((source, f"target {seed}-{number}"))
-            memory.add(source, f"target {seed}-{number}")
+        wanted = some_change(memory, chance, f"{seed}-{number}")
+        said.send(wanted)
+        do(memory, wanted)
         said.send(None)
 
 
-def test_superseding_and_bringing_back_hold_under_kill(tmp_path: Path) -> None:
+def state_of(memory: Memory) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """Every segment with its status and what took its place, and all that happened to them, the newest first;
+    without times, which have too few digits to say what came between two additions."""
+    kept = memory.segments(state="kept")
+    return (
+        sorted((s.id, s.source, s.target, s.status, s.superseded_by, s.author) for s in kept),
+        [(e.action, e.segment, e.author, e.other) for e in memory.history(limit=ALL) if e.action != "added"],
+    )
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(300, marks=pytest.mark.slow)])
+def test_statuses_superseding_and_bringing_back_hold_under_kill(tmp_path: Path, kills: int) -> None:
+    """A killed memory is as one that was left in peace: with every acknowledged change, and perhaps the one
+    that had begun."""
     Memory.create(tmp_path / "m", Speller()).close()
+    peaceful = Memory.create(tmp_path / "peaceful", Speller())
     context = multiprocessing.get_context("forkserver")
-    decides: dict[str, str] = {}
-    known: set[tuple[str, str]] = set()
-    for seed in range(6):
+    acknowledged: Counter[str] = Counter()
+    for seed in range(kills):
         heard, said = context.Pipe(duplex=False)
         child = context.Process(target=change_for_ever, args=(str(tmp_path / "m"), seed, said))
         child.start()
         said.close()
         heard.recv()
-        time.sleep(random.Random(seed).uniform(0.02, 0.3))
+        time.sleep(random.Random(seed).uniform(0.02, 0.2))
         child.kill()
         child.join()
-        begun: tuple[str, str] | None = None
+        begun: Wanted | None = None
         try:
             while True:
                 message = heard.recv()
                 if message is None and begun is not None:
-                    decides[begun[0]] = begun[1]
-                    known.add(begun)
+                    do(peaceful, begun)
+                    acknowledged[begun[0] if begun[0] == "add_many" else begun[1][1]] += 1
                 begun = message
         except EOFError:
             pass
         with Memory.open(tmp_path / "m", Speller()) as memory:
-            assert memory.verify() == []
-            live = {segment.source: segment.target for segment in memory.segments()}
-            assert len(live) == memory.segment_count()  # one decides for each source, never two or none
-            if begun is not None and live.get(begun[0]) == begun[1]:  # done, but not yet said
-                decides[begun[0]] = begun[1]
-                known.add(begun)
-            assert live == decides
-            for source, target in live.items():
-                assert teaches(memory, source, target)
-            everything = {(s.source, s.target) for s in memory.segments(state="kept")}
-            assert everything == known
-    assert len(known) > len(decides)  # something was superseded
+            assert memory.verify() == [], f"kill {seed}"
+            if begun is not None and state_of(memory) != state_of(peaceful):
+                do(peaceful, begun)  # it was done, but not yet said
+            assert state_of(memory) == state_of(peaceful), f"kill {seed}, during {begun}"
+            live = memory.segments()
+            assert len({segment.source for segment in live}) == len(live)  # never two decide
+            kept = memory.segments(state="kept")
+            for segment in random.Random(seed).sample(kept, min(8, len(kept))):
+                assert teaches(memory, segment.source, segment.target) == segment.is_live, f"kill {seed}"
+    peaceful.close()
+    print(f"acknowledged: {dict(acknowledged)}")
+    assert set(acknowledged) == {"add_many", "approved", "rejected", "draft"}
