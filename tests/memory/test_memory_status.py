@@ -255,8 +255,6 @@ def test_statuses_superseding_and_bringing_back_hold_under_kill(tmp_path: Path, 
             if begun is not None and state_of(memory) != state_of(peaceful):
                 do(peaceful, begun)  # it was done, but not yet said
             assert state_of(memory) == state_of(peaceful), f"kill {seed}, during {begun}"
-            live = memory.segments()
-            assert len({segment.source for segment in live}) == len(live)  # never two decide
             kept = memory.segments(state="kept")
             for segment in random.Random(seed).sample(kept, min(8, len(kept))):
                 assert teaches(memory, segment.source, segment.target) == segment.is_live, f"kill {seed}"

@@ -1,7 +1,7 @@
 """A server that is killed at random moments: what it acknowledged is there, and what it had begun is done.
 
-Segments, imports, fits, memories and keys are written all the while; every kill is followed by a look at the
-files as they lie, and by the next server.
+Segments and their statuses, imports, fits, memories and keys are written all the while; every kill is
+followed by a look at the files as they lie, and by the next server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import httpx
 import pytest
 from running import free_port
 
-from kster.memory import Memory
+from kster.memory import Memory, Segment
 from kster.server.auth.keys import Keys
 from kster.server.database import ServerDatabase
 from tiny import ENGLISH, GERMAN
@@ -57,36 +57,70 @@ class Known:
     token: str
     memory: int = 0
     there: dict[str, int] = field(default_factory=dict)  # source → segment id, of those acknowledged
+    superseded: dict[str, int] = field(default_factory=dict)  # source → the older of its two segments
+    silent: dict[str, int] = field(default_factory=dict)  # source → segment id, of drafts and rejected ones
     imports: dict[str, set[str]] = field(default_factory=dict)  # job → sources
     unanswered: set[str] = field(default_factory=set)
     maybe: set[str] = field(default_factory=set)  # of earlier requests that were never answered
     answered: dict[str, int] = field(default_factory=dict)  # kind of request → how often
 
 
+CHANGES = {"add": 6, "edit": 2, "remove": 2, "draft": 2, "approve": 2, "reject": 2, "newer": 3, "restore": 2}
+OTHERS = {"import": 2, "memory": 1}
+
+
+def change_segment(
+    client: httpx.Client, known: Known, kind: str, name: str, target: str, chance: random.Random
+) -> tuple[str, httpx.Response]:
+    """Ask for a change of one segment and note what was acknowledged; returns what kind it came to."""
+    alone = known.there.keys() - known.superseded.keys()
+    of = {"add": [], "draft": [], "approve": known.silent, "restore": known.superseded}.get(kind, alone)
+    old = chance.choice(sorted(of)) if of else ""
+    kind = kind if old or kind == "draft" else "add"
+    known.unanswered = {name, old}
+    url = SEGMENTS.format(known.memory)
+    if kind in ("add", "draft"):
+        status = "draft" if kind == "draft" else "approved"
+        answer = client.post(url, json={"source": name, "target": target, "status": status})
+        (known.silent if kind == "draft" else known.there)[name] = answer.json()["id"]
+    elif kind == "newer":
+        answer = client.post(url, json={"source": old, "target": f"{target} {name}"})
+        known.superseded[old], known.there[old] = known.there[old], answer.json()["id"]
+    elif kind == "restore":
+        answer = client.post(f"{url}/{known.superseded[old]}/restore")
+        known.superseded[old], known.there[old] = known.there[old], known.superseded[old]
+    elif kind == "approve":
+        answer = client.put(f"{url}/{known.silent[old]}/status", json={"status": "approved"})
+        known.there[old] = known.silent.pop(old)
+    elif kind == "reject":
+        answer = client.put(f"{url}/{known.there[old]}/status", json={"status": "rejected"})
+        known.silent[old] = known.there.pop(old)
+    elif kind == "edit":
+        answer = client.put(f"{url}/{known.there[old]}", json={"source": name, "target": target})
+        del known.there[old]
+        known.there[name] = answer.json()["id"]
+    else:
+        answer = client.delete(f"{url}/{known.there[old]}")
+        del known.there[old]
+    return kind, answer
+
+
 def write_until_killed(url: str, known: Known, seed: int) -> None:
     rng = random.Random(seed)
     headers = {"Authorization": f"Bearer {known.token}"}
-    segments = SEGMENTS.format(known.memory)
+    kinds = CHANGES | OTHERS
     with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
         for number in range(1_000_000):
-            kind = rng.choices(["add", "edit", "remove", "import", "memory"], [6, 2, 2, 2, 1])[0]
+            kind = rng.choices([*kinds], [*kinds.values()])[0]
             kind = "fit" if number == FIT_AT else kind  # one takes as long as much of all else
             name = f"{ENGLISH[number % 12]} {seed} {number}"
-            old = rng.choice(sorted(known.there)) if known.there else None
-            example = {"source": name, "target": GERMAN[number % 12]}
-            known.unanswered = {name} | ({old} if old is not None else set())
+            target = GERMAN[number % 12]
+            known.unanswered = {name}
             try:
-                if kind == "edit" and old is not None:
-                    answer = client.put(f"{segments}/{known.there[old]}", json=example)
-                    del known.there[old]
-                    known.there[name] = answer.json()["id"]
-                elif kind == "remove" and old is not None:
-                    answer = client.delete(f"{segments}/{known.there[old]}")
-                    del known.there[old]
-                elif kind == "import":
+                if kind == "import":
                     sources = {f"{name} imported {i}" for i in range(20)}
                     known.unanswered |= sources
-                    rows = "\n".join(f"{source}\t{example['target']}" for source in sorted(sources))
+                    rows = "\n".join(f"{source}\t{target}" for source in sorted(sources))
                     files = {"file": ("many.tsv", f"source\ttarget\n{rows}".encode())}
                     answer = client.post(f"/v1/memories/{known.memory}/import", files=files)
                     known.imports[answer.json()["id"]] = sources
@@ -96,9 +130,7 @@ def write_until_killed(url: str, known: Known, seed: int) -> None:
                     other = client.post("/v1/memories", json={"name": name}).json()["id"]
                     answer = client.delete(f"/v1/memories/{other}")
                 else:
-                    kind = "add"
-                    answer = client.post(segments, json=example)
-                    known.there[name] = answer.json()["id"]
+                    kind, answer = change_segment(client, known, kind, name, target, rng)
             except httpx.TransportError:
                 return
             assert answer.status_code < 300, answer.text
@@ -147,18 +179,35 @@ def look_at_files(data: Path, known: Known, tokens: list[str], when: str) -> Non
     database.close()
     parts = list((data / "memories" / str(known.memory)).glob("*/memory.json"))
     found: set[str] = set()
+    kept: list[Segment] = []
     for part in parts:
         with Memory.open(part.parent) as memory:
             assert memory.verify() == [], when
             exported = [pair.source for pair in memory.export()]
             assert len(exported) == len(set(exported)), when
             found |= set(exported)
+            kept += memory.segments(state="kept")
+            for source in known.superseded.keys() - known.unanswered:
+                events = [(e.action, e.segment, e.other) for e in memory.history(known.there[source])]
+                assert ("superseded", known.superseded[source], known.there[source]) in events, when
     waiting = {source for sources in known.imports.values() for source in sources}
     assert known.there.keys() - known.unanswered <= found, when
     assert found <= known.there.keys() | known.unanswered | known.maybe | waiting, when
     for sources in known.imports.values():
         assert not sources & found or sources - known.unanswered <= found, f"{when}: half an import"
-    known.there = {source: id for source, id in known.there.items() if source in found}
+    live = {segment.source: segment.id for segment in kept if segment.is_live}
+    known.there, was = {source: live[source] for source in known.there if source in live}, known.there
+    silent = {segment.source: segment.id for segment in kept if segment.status != "approved"}
+    known.silent, was_silent = silent, known.silent
+    older = {
+        segment.source: segment.id
+        for segment in kept
+        if segment.source in live and segment.superseded_by == live[segment.source]
+    }
+    for before, now in ((was, live), (was_silent, silent), (known.superseded, older)):
+        for source in before.keys() - known.unanswered:
+            assert now.get(source) == before[source], f"{when}: {source}"
+    known.superseded = older
     known.maybe |= known.unanswered
 
 
