@@ -175,6 +175,31 @@ def test_segments_come_back_in_a_memory_that_has_been_searched(tmp_path: Path) -
         assert not teaches(memory, "source 9", "target 009")
 
 
+def test_only_what_was_superseded_last_decides_again(memory: Memory) -> None:
+    a, c = (memory.add("open", target).id for target in ("auf", "zu"))
+    memory.set_status(a, "approved")
+    x = memory.add("open", "offen").id
+    for one in (c, x):
+        memory.set_status(one, "approved")
+    for rejected, decides in ((x, "zu"), (c, "auf")):
+        memory.set_status(rejected, "rejected")
+        assert [segment.target for segment in memory.segments()] == [decides]
+
+
+@pytest.mark.parametrize("how", ["rejected", "removed"])
+def test_what_a_superseded_segment_had_superseded_stays_superseded_when_that_goes(
+    memory: Memory, how: str
+) -> None:
+    _, x, c = (memory.add("open", target).id for target in ("auf", "offen", "zu"))
+    if how == "rejected":
+        memory.set_status(x, "rejected")
+    else:
+        memory.remove([x])
+    assert [segment.target for segment in memory.segments()] == ["zu"]
+    memory.set_status(c, "rejected")
+    assert [segment.target for segment in memory.segments()] == ["auf"]
+
+
 # Under kill -9 ---------------------------------------------------------------------------------------
 
 
@@ -256,6 +281,8 @@ def test_statuses_superseding_and_bringing_back_hold_under_kill(tmp_path: Path, 
                 do(peaceful, begun)  # it was done, but not yet said
             assert state_of(memory) == state_of(peaceful), f"kill {seed}, during {begun}"
             kept = memory.segments(state="kept")
+            deciding = [segment.source for segment in kept if segment.is_live]
+            assert len(set(deciding)) == len(deciding), f"two decide for a source, kill {seed}"
             for segment in random.Random(seed).sample(kept, min(8, len(kept))):
                 assert teaches(memory, segment.source, segment.target) == segment.is_live, f"kill {seed}"
     peaceful.close()

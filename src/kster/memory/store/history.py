@@ -109,16 +109,58 @@ def remove(change: Change, ids: Collection[int], author: str | None) -> None:
 
 
 def _give_back(change: Change, ids: Collection[int], author: str | None) -> None:
+    """What these had superseded last decides again, unless something else does; all else that they had
+    superseded has been superseded by that."""
+    for id in ids:
+        by: int | None = None
+        for together in _superseded_by(change.database, id):
+            heir = by or _deciding(change.database, together[0])
+            if heir is None:
+                change.database.connection.executemany(
+                    "UPDATE segments SET superseded_by = NULL, removed = ?, changed = ?, generation = ? "
+                    "WHERE id = ?",
+                    [(LIVE, now(), change.generation, one) for one in together],
+                )
+                _note(change, together, "approved", author)
+            else:
+                change.database.connection.executemany(
+                    "UPDATE segments SET superseded_by = ?, generation = ? WHERE id = ?",
+                    [(heir, change.generation, one) for one in together],
+                )
+                _note(change, together, "superseded", author, heir)
+            by = max(together)
+
+
+def _superseded_by(database: Database, id: int) -> list[list[int]]:
+    """Approved segments that wait behind this one: those superseded at once together, the last ones first.
+
+    Events of one moment have consecutive numbers; before a segment can supersede again, others happen.
+    """
     statement = (
-        "SELECT DISTINCT s.id FROM history h JOIN segments s ON s.id = h.segment WHERE h.other = ?1 AND "
-        "h.action = 'superseded' AND s.superseded_by = ?1 AND s.status = 'approved' AND s.removed = ?2"
+        "SELECT s.id, MAX(h.id) AS event FROM history h JOIN segments s ON s.id = h.segment "
+        "WHERE h.other = ?1 AND h.action = 'superseded' AND s.superseded_by = ?1 AND s.status = 'approved' AND s.removed = ?2 "
+        "GROUP BY s.id ORDER BY event DESC"
     )
-    back = [row[0] for id in ids for row in change.database.execute(statement, (id, KEPT))]
-    change.database.connection.executemany(
-        "UPDATE segments SET superseded_by = NULL, removed = ?, changed = ?, generation = ? WHERE id = ?",
-        [(LIVE, now(), change.generation, id) for id in back],
+    groups: list[list[int]] = []
+    last = 0
+    for segment, event in database.execute(statement, (id, KEPT)).fetchall():
+        if groups and event == last - 1:
+            groups[-1].append(segment)
+        else:
+            groups.append([segment])
+        last = event
+    return groups
+
+
+def _deciding(database: Database, id: int) -> int | None:
+    """The newest live segment with the source and context of this one."""
+    statement = (
+        "SELECT MAX(s.id) FROM segments own JOIN segments s "
+        f"ON substr(s.source, 1, {BEGINNING}) = substr(own.source, 1, {BEGINNING}) "
+        "AND +s.source = own.source AND s.context IS own.context AND s.removed = 0 WHERE own.id = ?"
     )
-    _note(change, back, "approved", author)
+    found: int | None = database.execute(statement, (id,)).fetchone()[0]
+    return found
 
 
 def _note(
