@@ -175,6 +175,7 @@ SAMPLES = {
             "Getting <1>started</1>",
             "This is a paragraph that was wrapped by its author at some column, with <1>bold words</1>, <2/>,"
             " and a <3>link to the manual</3>.",
+            "title",
             "Press the <1/> key now or <2>not</2>",
             "Second item with <1>A picture</1>",
             "Number one",

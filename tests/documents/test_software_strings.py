@@ -52,14 +52,44 @@ def test_what_was_written_is_read_again_as_what_was_meant(name: str) -> None:
 def test_a_markdown_paragraph_is_broken_again_and_begins_no_list() -> None:
     source = texts("a.md", MARKDOWN.encode())
     source[1] = "Wort " * 30 + "- kein Punkt <1>fett</1> <2/> <3>Verweis</3>."
-    source[4] = "1. Nummer"
-    source[5] = "# Mit *Sternen* und snake_case <b>"
+    source[5] = "1. Nummer"
+    source[6] = "# Mit *Sternen* und snake_case <b>"
     done = written("a.md", MARKDOWN.encode(), source).decode()
     assert all(len(line) <= 60 for line in done.splitlines() if line.startswith("Wort"))
     assert "\n- kein" not in done
     assert "1. \\1. Nummer" in done
     assert "\n- [ ] Press" in done
     assert "> \\# Mit \\*Sternen\\* und snake_case \\<b>" in done
+
+
+@pytest.mark.parametrize(
+    ("line", "title", "expected"),
+    [
+        (
+            'Look [here](https://a.example "The tank").',
+            "The tank",
+            'LOOK [HERE](https://a.example "THE TANK").',
+        ),
+        ("![A tank](x.png 'Tank &amp; \"lid\"')", 'Tank & "lid"', "![A TANK](x.png 'TANK & \"LID\"')"),
+        ("See [it](a (Two words)).", "Two words", "SEE [IT](a (TWO WORDS))."),
+    ],
+)
+def test_the_title_of_a_markdown_link_is_a_unit_of_its_own(line: str, title: str, expected: str) -> None:
+    assert texts("a.md", line.encode())[1:] == [title]
+    assert capitals("a.md", line.encode()).decode() == expected
+
+
+def test_no_translation_ends_the_title_of_a_link() -> None:
+    source = b'Look [here](a "The tank").'
+    new = ["Hier <1>hin</1>.", 'Der "Tank" &amp; don\'t\\']
+    done = written("a.md", source, new)
+    assert done.decode().endswith('[hin](a "Der \\"Tank\\" \\&amp; don\'t\\\\").')
+
+
+def test_a_title_without_words_is_left_alone() -> None:
+    assert texts("a.md", b'Look [here](a "{0}") and [there](b "a\nb").') == [
+        "Look <1>here</1> and <2>there</2>."
+    ]
 
 
 def test_json_stays_in_ascii_where_it_was() -> None:

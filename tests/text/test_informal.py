@@ -12,6 +12,7 @@ from kster.text.informal import informal
     ("formal", "source", "expected"),
     [
         ("Wählen Sie Ihren Platz.", "Choose your seat.", "Wähle deinen Platz."),
+        ("Wie können Sie Ihr Zimmer finden.", "How to find your room.", "Wie kannst du dein Zimmer finden."),
         ("Bitte geben Sie Ihren Code ein.", "Please enter your code.", "Bitte gib deinen Code ein."),
         (
             "Lesen Sie Ihren Vertrag, bevor Sie ihn unterschreiben.",
@@ -123,3 +124,8 @@ def test_so_do_those_that_end_a_clause_with_their_prefix(verb: str, form: str) -
 )
 def test_an_order_that_is_said_twice_is_heard(text: str, repeats: bool) -> None:
     assert repeats_order(text) is repeats
+
+
+@pytest.mark.parametrize("formal", ["Wie kann Ihr Zimmer finden.", "Wie können Ihre Zimmer finden."])
+def test_a_sentence_in_which_nobody_acts_is_left_alone(formal: str) -> None:
+    assert informal(formal, "How to find your room.") is None

@@ -92,7 +92,9 @@ def test_one_reader_and_several_are_mixed_within_a_clause(text: str, mixed: bool
         ("Öffne sich mit deinem Konto.", True),
         ("Du darfst gehen, bevor du dein Konto öffnen.", True),
         ("Du kannst gehen, wenn du deine Karte verliertst.", True),
+        ("Wie du dein Passwort zurücksetzenst.", True),
         ("Schließen Sie die Augen.", False),
+        ("Wenn du es verdienst, bedienst und kennst.", False),
         ("Schließen, um zu gehen.", False),
         ("Wähle die Dateien, die du öffnen, drucken und löschen kannst.", False),
         ("Er weiß mehr als du.", False),
@@ -100,6 +102,21 @@ def test_one_reader_and_several_are_mixed_within_a_clause(text: str, mixed: bool
 )
 def test_du_needs_verbs_that_go_with_it(text: str, lacks: bool) -> None:
     assert lacks_verb(text, "Close your eyes.") is lacks
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "lacks"),
+    [
+        ("Wie kann deine Maschine reinigen.", "How to clean your machine.", True),
+        ("Wie können Ihre Maschine reinigen.", "How to clean your machine.", True),
+        ("Wie kann man deine Maschine reinigen.", "How to clean your machine.", False),
+        ("Wie kann deine Maschine gereinigt werden.", "How to clean your machine.", False),
+        ("Wie kann deine Maschine helfen?", "How can your machine help?", False),
+        ("Wie du deine Maschine reinigst.", "How to clean your machine.", False),
+    ],
+)
+def test_what_is_acted_on_is_not_who_acts(text: str, source: str, lacks: bool) -> None:
+    assert lacks_verb(text, source) is lacks
 
 
 def test_an_infinitive_leaves_the_voice_of_du_at_once() -> None:

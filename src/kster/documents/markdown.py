@@ -6,6 +6,7 @@ code, addresses, HTML, front matter and every other character stay as they are.
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from kster.documents.document import (
     coded,
     has_prose,
     is_prose,
+    plain,
     require_size,
 )
 from kster.documents.encoded_text import EncodedText
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 5_000_000  # of a file; the parser takes about a microsecond a character
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\r?\n.*?\n\1[ \t]*(?:\r?\n|\Z)", re.S)
 _LINK_END = re.compile(r"\](?:\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\[[^\]]*\])?")
+_TITLE = re.compile(  # of a link
+    r"""\s(?:"((?:[^"\\\n]|\\.)+)"|'((?:[^'\\\n]|\\.)+)'|\(((?:[^()\\\n]|\\.)+)\))[ \t]*\)\Z"""
+)
+_ESCAPED = re.compile(r"\\([^\w\s])|(&#?\w+;)")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
 _SPECIAL = re.compile(r"[\\`*\[\]]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
@@ -123,6 +129,26 @@ def _add(places: Places[str], found: _Lines, token: Token, where: str, line_end:
         return shape.wrapped(kept).replace("\0", " ")
 
     places.add(start, end, coded(pieces), write, where)
+    for piece in pieces:
+        if isinstance(piece, Half) and piece.role == "close":
+            _add_title(places, piece, where)
+
+
+def _add_title(places: Places[str], link: Half, where: str) -> None:
+    """What a link or a picture says when it is pointed at: `[word](address "title")`."""
+    start, end = link.span
+    title = _TITLE.search(places.content[start:end])
+    if title is None or title.lastindex is None:
+        return
+    text = _ESCAPED.sub(lambda sign: sign[1] or html.unescape(sign[2]), title[title.lastindex])
+    quotes = "()" if title[3] else '"' if title[1] else "'"
+
+    def write(texts: Sequence[Text]) -> str:
+        return re.sub(rf"[{quotes}\\]|&(?=#?\w+;)", lambda sign: "\\" + sign[0], plain(texts[0]))
+
+    if is_prose(text):
+        begin, stop = title.span(title.lastindex)
+        places.add(start + begin, start + stop, [[text]], write, where)
 
 
 def _pieces(found: _Lines, children: Sequence[Token]) -> list[str | Half] | None:

@@ -37,6 +37,7 @@ _BEFORE_VERB = re.compile(  # what may stand before the verb of "… finden Sie"
 )
 _BEFORE_ORDER = re.compile("bitte|dann|danach|anschließend|zuerst|zunächst|jetzt|nun|und|oder", re.IGNORECASE)
 _JOINING = re.compile("und|oder")
+_ASKING = re.compile("wie|wo|wohin|woher|was|warum|wann|womit|wodurch|worauf", re.IGNORECASE)
 _ONE_DOES = re.compile("wird|kann|muss|soll|darf|will|hat|ist|mag|[a-zäöüß]{2,}t")
 _NOUN_FOLLOWS = re.compile("den|die|das|dem|der|einen?|eine[mr]?|Ihre?[mnr]?|diese[nmrs]?|alle[ns]?|keine?n?")
 
@@ -108,12 +109,13 @@ class _Sentence:
             return self._subordinate(words, at)
         if previous.endswith("n") and not by_us:
             joined = at > 1 and _BEFORE_ORDER.fullmatch(before[-2])
-            states = (
-                self.asks or previous.lower() in AUXILIARIES or (after_condition and self.subjects < self.you)
-            )
+            asks = self.asks or (
+                at == 2 and _ASKING.fullmatch(before[0])
+            )  # "Wie können Sie", without its mark
+            states = asks or previous.lower() in AUXILIARIES or (after_condition and self.subjects < self.you)
             if not states and ((at == 1 and (is_first or not introduction)) or joined):
                 return self._order(words, at)
-            if at == 1 or joined or self.asks or previous == "finden" or _BEFORE_VERB.fullmatch(before[0]):
+            if at == 1 or joined or asks or previous == "finden" or _BEFORE_VERB.fullmatch(before[0]):
                 return self._statement(words[at - 1], words[at], words[at + 1 :])
         if (at == 0 or _JOINING.fullmatch(previous)) and at + 1 < len(words) and form_of_du(words[at + 1][0]):
             return self._statement(words[at + 1], words[at], words[at + 2 :])

@@ -38,7 +38,14 @@ _ASKS = re.compile(
 )
 _DU = re.compile(r"(?<!als )(?<!wie )(?<!und )(?<!oder )\b[Dd]u\b(?! (?:und|oder)\b)")
 _VERB_OF_DU = re.compile(r"[a-zäöü][sßxz]t\b")
-_NO_VERB_OF_DU = re.compile(r"(?<!häl)(?<!trit)(?<!rä)(?<!brä)tst\b")  # "verliertst"
+_NO_VERB_OF_DU = re.compile(  # "verliertst", "zurücksetzenst"
+    r"(?<!häl)(?<!trit)(?<!rä)(?<!brä)tst\b|\b[a-zäöüß]+(?<!i)enst\b"
+)
+_HOW_TO = re.compile(r"\W*how to\b", re.IGNORECASE)
+_CAN_YOURS = re.compile(  # "Wie kann deine Maschine", where nobody is named who acts
+    r"\W*Wie (?:kann|könn(?:en|ten?)|soll(?:en|ten?|te)?|muss|müssen) (?:[Dd]eine?|Ihre?|[Ee]ure?)\b"
+)
+_SOMEBODY_ACTS = re.compile(r"\b(?:man|ich|wir|du|Sie|ihr|werden|sein)\b")
 _SENTENCE = re.compile(r"[^.!?…\n]+")
 _CLAUSE = re.compile(r"[^.,;:!?…–—()\"„“”»«\n]+")
 
@@ -86,12 +93,14 @@ def is_mixed(text: str, source: str = "") -> bool:
 
 def lacks_verb(text: str, source: str = "") -> bool:
     """Whether a German text says "du" without a verb for it: "Schließen deine Augen", "wenn du kommen",
-    "wenn du verliertst".
+    "wenn du verliertst"; or has a verb without anybody for it, see `lacks_subject`.
 
     source: see `voices_in`.
     """
     heard = list(_heard(text, source))
     if any(one.address == "nobody" for one in heard) and _voices(heard) == {"less"}:
+        return True
+    if lacks_subject(text, source):
         return True
     for sentence in _SENTENCE.findall(text):
         clauses = _CLAUSE.findall(sentence)
@@ -102,6 +111,14 @@ def lacks_verb(text: str, source: str = "") -> bool:
             if _DU.search(clause) and not _VERB_OF_DU.search(clause) and not goes_on:
                 return True
     return _NO_VERB_OF_DU.search(text) is not None
+
+
+def lacks_subject(text: str, source: str) -> bool:
+    """Whether "How to clean your machine" became "Wie kann deine Maschine reinigen"."""
+    if not (_HOW_TO.match(source) and (asks := _CAN_YOURS.match(text))):
+        return False
+    clause = _CLAUSE.match(text, asks.start())
+    return clause is None or _SOMEBODY_ACTS.search(text, 0, clause.end()) is None
 
 
 def leaves(voice: Voice, text: str, source: str) -> bool:
