@@ -138,7 +138,8 @@ def _superseded_by(database: Database, id: int) -> list[list[int]]:
     """
     statement = (
         "SELECT s.id, MAX(h.id) AS event FROM history h JOIN segments s ON s.id = h.segment "
-        "WHERE h.other = ?1 AND h.action = 'superseded' AND s.superseded_by = ?1 AND s.status = 'approved' AND s.removed = ?2 "
+        "WHERE h.other = ?1 AND h.action = 'superseded' AND s.superseded_by = ?1 AND s.status = 'approved' "
+        "AND s.removed = ?2 "
         "GROUP BY s.id ORDER BY event DESC"
     )
     groups: list[list[int]] = []
