@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from browser import Open
 from playwright.sync_api import Locator, Page, expect
 from running import RunningServer
@@ -188,6 +189,30 @@ def test_a_fit_draws_its_curve_while_it_runs_and_ends_with_a_report(
     assert page.evaluate(too_wide) == 0
     page.goto(f"/#/memory/{memory}")  # the report is still there
     expect(region.get_by_role("row", name="KSTER")).to_contain_text(f"{result['dev']['kster']:.3f}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_running_fit_has_a_readable_button_that_cancels_it(
+    open_page: Open, memory: int, server: RunningServer, scheme: str
+) -> None:
+    rows = [(f"{s} {n}", f"{t} {n}") for n in range(4) for s, t in zip(ENGLISH, GERMAN, strict=True)]
+    upload = {"file": ("more.tsv", tsv(rows))}
+    answer = server.http.post(f"/v1/memories/{memory}/import", files=upload, data={"pair": "en-de"})
+    server.finished(answer.json())
+    page = open_page(f"/#/memory/{memory}", color_scheme=scheme)
+    region = page.get_by_role("region", name="Fit")
+    region.get_by_text("Settings").click()
+    region.get_by_label("Steps at most").fill("10000")
+    region.get_by_role("button", name="Start the fit").click()
+    cancel = region.get_by_role("button", name="Cancel the fit")
+    expect(cancel).to_have_text("Cancel the fit")
+    shown = cancel.evaluate(
+        "button => [getComputedStyle(button).color, getComputedStyle(button).backgroundColor]"
+    )
+    assert shown[0] != shown[1]
+    cancel.click()
+    expect(region).to_contain_text("The fit was cancelled", timeout=60_000)
+    assert server.http.get(f"/v1/memories/{memory}/jobs").json()[0]["state"] == "cancelled"
 
 
 def test_a_fit_of_an_empty_memory_says_what_is_missing(open_page: Open, memory: int) -> None:
