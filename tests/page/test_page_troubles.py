@@ -112,6 +112,9 @@ def test_a_text_that_is_too_long_says_what_the_limit_is(troubled: Page, keyed: R
 
 def test_a_file_that_is_too_large_is_not_sent(troubled: Page, keyed: RunningServer) -> None:
     enter_key(troubled, keyed.keys["write"])  # type: ignore[attr-defined]
+    expect(
+        troubled.get_by_role("dialog", name="API key")
+    ).to_be_hidden()  # what waited for it draws the view anew
     troubled.get_by_role("link", name="Memories").click()
     troubled.get_by_label("Name").fill("Small")
     troubled.get_by_role("button", name="Create").click()
