@@ -101,7 +101,8 @@ def _contradictions(settings: TrainSettings) -> dict[str, str | bool]:
         "source_lang": settings.source_lang == settings.target_lang and "must differ from target_lang",
         "vocabulary.reuse": settings.init is not None
         and settings.vocabulary.reuse is not None
-        and "`init` brings its own vocabulary; leave this key out",
+        and not settings.vocabulary.transplant
+        and "`init` brings its own vocabulary; leave this key out, or set vocabulary.transplant to true",
         "smoother.general": bool(settings.smoother.domains)
         and not settings.smoother.general
         and "needed beside smoother.domains: text that memories should leave alone",

@@ -71,7 +71,7 @@ class VocabularySettings:
     size: Annotated[int, Range(300, 65535)] = 16000  # end of sentence, unknown, 256 bytes, padding included
     sample: Annotated[int, Range(2)] = 2_000_000  # lines it is learned from, both languages together
     reuse: str | None = None  # a directory with source.spm, target.spm and vocab.json
-    transplant: bool = False  # with `init`: learn a new one, and carry the embeddings over to it
+    transplant: bool = False  # with `init`: another than its own, to which its embeddings are carried over
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class TrainSettings:
     @property
     def vocabulary_directory(self) -> Path | None:
         """Where the vocabulary is taken from; None: it is learned. Fine-tuning keeps the model's own, unless
-        it is to be transplanted."""
+        its embeddings are to be carried over to another."""
         given = self.vocabulary.reuse or (None if self.vocabulary.transplant else self.init)
         return expand(given, "vocabulary.reuse" if self.vocabulary.reuse else "init") if given else None
 
