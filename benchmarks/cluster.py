@@ -32,7 +32,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
@@ -47,30 +47,33 @@ prepare(LOOPBACK)  # before Ray is imported
 import httpx
 import numpy as np
 import ray
+import torch
 from ray import serve
 from ray.cluster_utils import Cluster
 
 from cpu_quotas import CpuQuotas, busy_seconds, cpu_quotas
+from kster.cluster import kept_entries
 from kster.cluster.calls import CATALOGUE_RESOURCE, NAMESPACE, SHARD, SHARD_RESOURCE, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.connection import SYSTEM_SETTINGS, connect, leave, start_actors
-from kster.cluster.retrieval import Placed, shortlists
+from kster.cluster.retrieval import Placed, retriever
 from kster.cluster.serving import Replicas, deploy
 from kster.cluster.wire import Limits, Sentence
-from kster.memory import Memory
+from kster.memory import Memory, SearchableMemory
 from kster.memory.adding import Origin, drafts_of
 from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
 from kster.model import BaseModel
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.translation import Translator
-from large_memory import pairs, sentences, varied
+from large_memory import NOISE, pairs, sentences
 from machine import describe
 
 K = TypeVar("K")
 
 TURNS = 5
+CPU = torch.device("cpu")
 LIMITS = Limits(256, 4_096)
 REPEATED = 4  # times a sentence in a turn
 ASKING = 32  # threads that ask for shortlists
@@ -115,6 +118,19 @@ def on_shards(
         places.append((str(i), directory))
     parts.add(number, description.fingerprint, places)
     return ClusterMemory(number, description, model, parts, data / "kept")
+
+
+def varied(drafts: Sequence[Draft], copy: int) -> list[Draft]:
+    """Other segments like these: another number in the texts, and keys that differ a little."""
+    random = np.random.default_rng(copy)
+    made = []
+    for draft in drafts:
+        keys = draft.keys.astype(np.float32)
+        noise = random.standard_normal(keys.shape, dtype=np.float32)
+        noise *= NOISE * np.linalg.norm(keys, axis=1, keepdims=True) / np.sqrt(keys.shape[1])
+        new = replace(draft.new, source=f"{draft.new.source} {copy}", target=f"{draft.new.target} {copy}")
+        made.append(Draft(new, (keys + noise).astype(np.float16), draft.values))
+    return made
 
 
 def in_turns(ways: dict[K, Callable[[], object]], turns: int = TURNS) -> dict[K, float]:
@@ -230,7 +246,18 @@ def main() -> None:
 
 def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[str]) -> None:
     shard = actor_process(f"{SHARD}0")
+
+    def anew(text: str, memory: SearchableMemory) -> None:
+        """Without the codes and entries that were kept from earlier sentences."""
+        local._reader.codes._table = None
+        kept_entries._kept.clear()
+        translator.translate([text], memory=memory)
+
     ways: dict[str, dict[str, Callable[[], object]]] = {
+        "one by one, nothing kept": {
+            "directory": lambda: [anew(text, local) for text in texts],
+            "shard": lambda: [anew(text, one) for text in texts],
+        },
         "one by one": {
             "directory": lambda: [translator.translate([text], memory=local) for text in texts],
             "shard": lambda: [translator.translate([text], memory=one) for text in texts],
@@ -256,7 +283,7 @@ def growth_by_shards(memories: dict[int, ClusterMemory], texts: list[str], quota
     new = count()
 
     def found(memory: ClusterMemory, text: str) -> None:
-        shortlists([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension)
+        retriever([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension, CPU)
 
     for kind, asked in {
         "terms met before": lambda: texts,

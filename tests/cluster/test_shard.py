@@ -121,7 +121,7 @@ def test_who_believes_what_is_no_longer_so_is_told(shard: Shard, speller: Spelle
         here = remembered.of(place, texts)
         asked = Asked(["m"], here, total_of([here, here]))
         sentences = [Sentence(text) for text in texts]
-        return shard.best_with_entries([asked], sentences, limits, Limits(1, 100), np.array([0]), 1_000)
+        return shard.best_with_entries([asked], sentences, limits, Limits(1, 100), np.array([0]), 1_000, "r")
 
     before = found()
     assert isinstance(before, Found)
