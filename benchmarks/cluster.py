@@ -250,7 +250,7 @@ def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[s
     def anew(text: str, memory: SearchableMemory) -> None:
         """Without the codes and entries that were kept from earlier sentences."""
         local._reader.codes._table = None
-        kept_entries._kept.clear()
+        kept_entries._kept = {d: kept.emptied() for d, kept in kept_entries._kept.items()}
         translator.translate([text], memory=memory)
 
     ways: dict[str, dict[str, Callable[[], object]]] = {

@@ -42,6 +42,12 @@ class KeptEntries:
     def is_full(self) -> bool:
         return self._count > ROOM
 
+    def emptied(self) -> KeptEntries:
+        """Others without any entries, coded as these; whoever still uses these may go on."""
+        other = KeptEntries(self._keys.shape[1])
+        other._tables = {by: CodeTable(table.projection, 0) for by, table in self._tables.items()}
+        return other
+
     def add(self, directory: Directory, sent: SegmentEntries) -> None:
         with self._lock:
             first, end = self._count, self._count + len(sent.ids)
@@ -104,6 +110,8 @@ _kept: dict[int, KeptEntries] = {}  # of this process, by the length of keys
 def kept_entries(dimension: int) -> KeptEntries:
     """Who begins to ask shards for something takes these, and stays with them."""
     kept = _kept.get(dimension)
-    if kept is None or kept.is_full:
+    if kept is None:
         kept = _kept[dimension] = KeptEntries(dimension)
+    elif kept.is_full:
+        kept = _kept[dimension] = kept.emptied()
     return kept
