@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def served(tmp_path: Path, speller: Speller, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(retrieval, "ask_each", served.ask_each)
     monkeypatch.setattr(retrieval, "ask", served.ask)
     monkeypatch.setattr(kept_entries, "_kept", {})
-    monkeypatch.setattr(retrieval._Last, "kept", None)
+    monkeypatch.setattr(retrieval, "_last", {})
     yield served
     for shard in served.shards.values():
         shard.close()
@@ -83,7 +84,7 @@ def drafts(speller: Speller, pairs: Sequence[Pair]) -> list[Draft]:
 
 
 def found(shards: str, texts: Sequence[str] = TEXTS, limits: Limits = LIMITS) -> Neighbours:
-    retrieval._Last.kept = None  # every question travels
+    retrieval._last.clear()  # every question travels
     parts = [Part(number, shard, "m") for number, shard in enumerate(shards)]
     sentences = [Sentence(text, text.split()) for text in texts]
     return retriever([Placed(parts)], sentences, limits, 16, CPU).search(queries(len(texts)), 5)
@@ -143,6 +144,16 @@ def test_entries_travel_once_and_again_when_one_side_has_lost_them(
     served.sent.clear()
     found("ab")
     assert served.sent == []
+
+
+def test_many_threads_find_what_one_finds(served: Served, speller: Speller) -> None:
+    served.shards["a"].add_drafts("1", "m", drafts(speller, PAIRS[::2]))
+    served.shards["b"].add_drafts("1", "m", drafts(speller, PAIRS[1::2]))
+    asked = [("ab"[i % 3 : 2] or "ab", [PAIRS[i * 7 % 64].source]) for i in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda one: found(*one).ids, asked))
+    kept_entries._kept.clear()
+    assert all(torch.equal(ids, found(*one).ids) for ids, one in zip(answers, asked, strict=True))
 
 
 def test_what_was_removed_is_not_found_by_who_has_kept_it(served: Served, speller: Speller) -> None:

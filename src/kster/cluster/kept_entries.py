@@ -9,7 +9,6 @@ has sent it. Entries never change, and which segments count is said with every a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from secrets import token_hex
 
 import numpy as np
@@ -88,19 +87,19 @@ class KeptEntries:
         """Of all rows that there are now."""
         return Gathered(torch.from_numpy(self._keys))
 
-    def table(self, by: CodedBy, projection: Callable[[], Projection]) -> CodeTable:
-        """For the codes of all rows that there are now. projection: what gets it where it is not known."""
-        known = self._tables.get(by)
-        if known is not None and known.capacity >= self._count:
-            return known
-        made = CodeTable(projection() if known is None else known.projection, len(self._ids))
-        with self._lock:
-            while len(self._tables) >= TABLES:
-                del self._tables[next(iter(self._tables))]
-            self._tables[by] = made
-        return made
+    def projection(self, by: CodedBy) -> Projection | None:
+        """What codes are made by, if that is known here."""
+        table = self._tables.get(by)
+        return None if table is None else table.projection
 
-    def codes(self, table: CodeTable, rows: Ints) -> Codes:
+    def codes(self, by: CodedBy, projection: Projection, rows: Ints) -> Codes:
+        """projection: what they are made by, if that is not known yet."""
+        table = self._tables.get(by)
+        if table is None or table.capacity < self._count:  # others may have added more since
+            with self._lock:
+                while len(self._tables) >= TABLES:
+                    del self._tables[next(iter(self._tables))]
+                table = self._tables[by] = CodeTable(projection, len(self._ids))
         return table.of(rows, lambda missing: self._keys[rows[missing]])
 
 

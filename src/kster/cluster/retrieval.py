@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ from kster.cluster.wire import (
     wanted_of,
 )
 from kster.memory import Segment
-from kster.memory.search.codes import CodeTable, Projection
+from kster.memory.search.codes import Projection
 from kster.memory.search.shortlist_retriever import (
     Gathered,
     Shortlist,
@@ -238,17 +238,18 @@ def retriever(
         return _nothing(len(sentences), dimension, device)
     search = _Search(memories, [sentence.text for sentence in sentences], lost)
     key = repr((memories, sentences, limits, device))
-    if lost is None and (last := _Last.of(key)) is not None and search.are_current(last.versions):
+    last = _last.get(dimension)
+    if lost is None and last is not None and last.key == key and search.are_current(last.versions):
         return last.answer
     kept = kept_entries(dimension)
     found = search.found(sentences, limits, kept)
     if found is None:
         return _nothing(len(sentences), dimension, device)
     (shard, directory), _ = found.coded_by
-    table = kept.table(found.coded_by, lambda: ask(SHARD + shard, "projection", directory))
-    answer = _retriever(found, kept, table, device)
+    projection = kept.projection(found.coded_by) or ask(SHARD + shard, "projection", directory)
+    answer = _retriever(found, kept, projection, device)
     if lost is None and len(answer.entries) <= 2 * limits.entries:
-        _Last.kept = _Last(key, found.versions, answer)
+        _last[dimension] = _Last(key, found.versions, answer)
     return answer
 
 
@@ -260,12 +261,9 @@ class _Last:
     versions: dict[str, list[Version]]
     answer: ShortlistRetriever
 
-    kept: ClassVar[_Last | None] = None
 
-    @classmethod
-    def of(cls, key: str) -> _Last | None:
-        last = cls.kept
-        return last if last is not None and last.key == key else None
+# Not an attribute of the class: Python 3.11 may find an old one that is just being freed, and crash.
+_last: dict[int, _Last] = {}  # by the length of keys
 
 
 def most_similar(
@@ -288,27 +286,24 @@ def most_similar(
 
 
 def _retriever(
-    found: _Found, kept: KeptEntries, table: CodeTable, device: torch.device
+    found: _Found, kept: KeptEntries, projection: Projection, device: torch.device
 ) -> ShortlistRetriever:
     """Sentences with the same segments share what is made of them."""
     made: dict[bytes, Shortlist] = {}
     answer = []
     for one in found.chosen:
         same = one.places.tobytes() + one.segment_ids.tobytes()
-        own = _shortlist(one, found.parts, kept, table, made.get(same))
+        own = _shortlist(one, found, kept, projection, made.get(same))
         made.setdefault(same, own)
         answer.append(own)
-    return retriever_of(answer, kept.keys(), table.projection, device)
+    return retriever_of(answer, kept.keys(), projection, device)
 
 
 def _shortlist(
-    chosen: Chosen,
-    parts: Sequence[tuple[int, Directory]],
-    kept: KeptEntries,
-    table: CodeTable,
-    same: Shortlist | None,
+    chosen: Chosen, found: _Found, kept: KeptEntries, projection: Projection, same: Shortlist | None
 ) -> Shortlist:
     """same: that of another sentence with the same segments."""
+    parts = found.parts
     ends = np.searchsorted(chosen.places, np.arange(len(parts)), side="right")
     of_parts = np.split(chosen.segment_ids, ends[:-1])
     # A segment that is not here was just removed.
@@ -321,7 +316,7 @@ def _shortlist(
     rows = np.concatenate([own for own, _ in spans])
     values, ids = kept.values_and_ids(rows)
     bases = np.repeat([base for base, _ in parts], [len(own) for own, _ in spans])
-    codes, norms = kept.codes(table, rows)
+    codes, norms = kept.codes(found.coded_by, projection, rows)
     return Shortlist(
         rows=torch.from_numpy(rows),
         codes=torch.from_numpy(codes),
