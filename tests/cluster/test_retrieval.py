@@ -19,6 +19,7 @@ from kster.cluster.calls import SHARD
 from kster.cluster.kept_entries import KeptEntries
 from kster.cluster.retrieval import Placed, retriever
 from kster.cluster.shard import Sent, Shard
+from kster.cluster.term_counts import TermCounts
 from kster.cluster.wire import PART_SHIFT, Changed, Found, Limits, Part, SegmentEntries, Sentence
 from kster.formats import Pair
 from kster.memory import Memory, SearchSettings
@@ -42,7 +43,7 @@ class Served:
     """Shards by their names, asked without Ray; `sent` has the segments whose entries travelled."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.sent = root, list[int]()
+        self.root, self.sent, self.asked = root, list[int](), list[str]()
         self.shards = {name: Shard(name, root / name) for name in "ab"}
 
     def start_again(self) -> None:
@@ -55,6 +56,7 @@ class Served:
 
     def ask(self, name: str, operation: str, *arguments: Any) -> Any:
         answer = getattr(self.shards[name.removeprefix(SHARD)], operation)(*arguments)
+        self.asked.append(operation)
         entries = answer.entries if isinstance(answer, Found) else answer if operation == "entries" else ()
         self.sent += [id for own in entries for id in own.segment_ids.tolist()]
         return answer
@@ -74,6 +76,7 @@ def served(tmp_path: Path, speller: Speller, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(retrieval, "ask", served.ask)
     monkeypatch.setattr(kept_entries, "_kept", {})
     monkeypatch.setattr(retrieval, "_last", {})
+    monkeypatch.setattr(retrieval, "TERMS", TermCounts())
     yield served
     for shard in served.shards.values():
         shard.close()
@@ -154,6 +157,17 @@ def test_many_threads_find_what_one_finds(served: Served, speller: Speller) -> N
         answers = list(threads.map(lambda one: found(*one).ids, asked))
     kept_entries._kept.clear()
     assert all(torch.equal(ids, found(*one).ids) for ids, one in zip(answers, asked, strict=True))
+
+
+def test_shards_are_asked_twice_only_for_words_that_they_have(served: Served, speller: Speller) -> None:
+    for name, shard in served.shards.items():
+        shard.add_drafts("1", "m", drafts(speller, [Pair(f"the {word} {name}", "ziel") for word in WORDS]))
+    everything = Limits(12, 4_096)
+    found("ab", ["the valve"], everything)
+    for text, calls in (("the valve", 1), ("the unheard valve", 1), ("the pump", 2), ("the pump", 1)):
+        served.asked.clear()
+        assert len(found("ab", [text], everything).ids.unique()) > 1
+        assert served.asked == ["best_with_entries"] * 2 * calls, text
 
 
 def test_what_was_removed_is_not_found_by_who_has_kept_it(served: Served, speller: Speller) -> None:

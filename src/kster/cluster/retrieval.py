@@ -1,9 +1,8 @@
 """Shortlists from shards: who has the best segments for each sentence, and the keys of these, once a batch.
 
 Shards must agree on how common each term is before they can say which segments are the best. A replica
-remembers that, and as a rule asks each shard once. It asks first where a text has a term that it has not met,
-again where a shard says that something has changed, and for more entries where one shard has more of the best
-segments than its share.
+remembers that, and as a rule asks each shard once. It asks again where a shard says that it is otherwise, and
+for more entries where one shard has more of the best segments than its share.
 """
 
 from __future__ import annotations
