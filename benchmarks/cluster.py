@@ -7,8 +7,9 @@ A cluster on this machine, started and stopped here. Everything is a ratio:
 
 - the tax: translating with a memory on one shard, over translating with the same memory in a directory, in
   time, and in processor time of this process and the shard's, which other work on the machine disturbs less;
+  with the entries and codes of earlier sentences, and as if each were the first;
 - shards: shortlists a second over S shards with S times the entries, over those of one shard; asked for by
-  several threads, so that no shard waits, and one by one;
+  several threads, so that no shard waits, and one by one; with entries that were sent before, and without;
 - replicas: sentences a second of `kster serve --ray` with R replicas, over R times those of one;
 - the wire: bytes and time of a batch's keys as float16, and as int8 with a scale for each key.
 
@@ -250,7 +251,7 @@ def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[s
     def anew(text: str, memory: SearchableMemory) -> None:
         """Without the codes and entries that were kept from earlier sentences."""
         local._reader.codes._table = None
-        kept_entries._kept = {d: kept.emptied() for d, kept in kept_entries._kept.items()}
+        forget_entries()
         translator.translate([text], memory=memory)
 
     ways: dict[str, dict[str, Callable[[], object]]] = {
@@ -278,16 +279,24 @@ def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[s
             )
 
 
+def forget_entries() -> None:
+    kept_entries._kept = {d: kept.emptied() for d, kept in kept_entries._kept.items()}
+
+
 def growth_by_shards(memories: dict[int, ClusterMemory], texts: list[str], quotas: CpuQuotas | None) -> None:
-    """Of sentences all of whose terms have been met before, and of sentences that each have a new one."""
+    """Of sentences whose terms and entries have been met before; that each have a new term; and whose entries
+    all have to be sent."""
     new = count()
 
     def found(memory: ClusterMemory, text: str) -> None:
+        if kind == "nothing kept":
+            forget_entries()
         retriever([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension, CPU)
 
     for kind, asked in {
         "terms met before": lambda: texts,
         "a new term in each": lambda: [f"{text} new{next(new)}" for text in texts],
+        "nothing kept": lambda: texts,
     }.items():
         ways = {n: lambda m=m, asked=asked: [found(m, text) for text in asked()] for n, m in memories.items()}
         alone = in_turns(ways)
