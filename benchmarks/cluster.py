@@ -2,6 +2,7 @@
 
     python benchmarks/cluster.py [--model models/en-de] [--segments 1500] [--sentences 16] [--share 0.2]
                                  [--parts tax,shards,replicas,wire] [--shards 1,2] [--replicas 1,2]
+                                 [--own-nodes]
 
 A cluster on this machine, started and stopped here. Everything is a ratio:
 
@@ -15,7 +16,8 @@ A cluster on this machine, started and stopped here. Everything is a ratio:
 
 With --share, each shard and each replica may use that share of a core and no more (`cpu_quotas.py`): a
 machine with few cores then stands for one with many slow ones, if all the shares and this process fit into
-its cores.
+its cores. With --own-nodes each shard has a Ray node, as on machines of their own, and shares its share with
+that.
 
 The memory is made of the shipped example with numbers put in; for more entries its segments are repeated with
 other numbers and keys that differ a little.
@@ -30,6 +32,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -50,6 +53,7 @@ import numpy as np
 import ray
 import torch
 from ray import serve
+from ray._private.ray_constants import PROCESS_TYPE_RAYLET
 from ray.cluster_utils import Cluster
 
 from cpu_quotas import CpuQuotas, busy_seconds, cpu_quotas
@@ -82,23 +86,25 @@ CLIENTS = 4  # of each replica
 
 
 @contextmanager
-def cluster(data: Path, shards: int) -> Iterator[None]:
-    resources = {CATALOGUE_RESOURCE: 1} | {f"{SHARD_RESOURCE}{i}": 1 for i in range(shards)}
+def cluster(data: Path, shards: int, own_nodes: bool) -> Iterator[list[int]]:
+    """Yields the raylets of the shards that have a node of their own."""
+    node = {"object_store_memory": 1 << 29, "node_ip_address": LOOPBACK}
+    disks = [{f"{SHARD_RESOURCE}{i}": 1} for i in range(shards)]
     running = Cluster(
         initialize_head=True,
         head_node_args={
+            **node,
             "num_cpus": os.cpu_count(),
-            "object_store_memory": 1 << 30,
-            "node_ip_address": LOOPBACK,
             "include_dashboard": False,
-            "resources": resources,
+            "resources": {CATALOGUE_RESOURCE: 1, **({} if own_nodes else ChainMap(*disks))},
             "_system_config": SYSTEM_SETTINGS,
         },
     )
     try:
+        nodes = [running.add_node(**node, num_cpus=1, resources=disk) for disk in disks if own_nodes]
         connect(running.address)
         start_actors(data)
-        yield
+        yield [own.all_processes[PROCESS_TYPE_RAYLET][0].process.pid for own in nodes]
     finally:
         leave()
         running.shutdown()
@@ -214,6 +220,7 @@ def main() -> None:
     parser.add_argument("--parts", default="tax,shards,replicas,wire")
     parser.add_argument("--shards", default="1,2")
     parser.add_argument("--replicas", default="1,2")
+    parser.add_argument("--own-nodes", action="store_true", help="a Ray node for each shard")
     wanted = parser.parse_args()
     shards, replicas = ([int(n) for n in text.split(",")] for text in (wanted.shards, wanted.replicas))
     parts = wanted.parts.split(",")
@@ -230,9 +237,9 @@ def main() -> None:
         print(f"{local.entry_count:,} entries a shard", flush=True)
         quotas = stack.enter_context(cpu_quotas(wanted.share)) if wanted.share else None
         most = max(shards) if "shards" in parts else 1
-        stack.enter_context(cluster(data, most))
+        raylets = stack.enter_context(cluster(data, most, wanted.own_nodes))
         if quotas:
-            quotas.limit([actor_process(f"{SHARD}{i}") for i in range(most)])
+            quotas.limit([actor_process(f"{SHARD}{i}") for i in range(most)], raylets)
         description = Description.of(model, data, 1 << 20)
         memories = {n: on_shards(n, n, description, made, data, model) for n in shards if n <= most}
         if "tax" in parts:
