@@ -2,19 +2,22 @@
 
     python benchmarks/cluster.py [--model models/en-de] [--segments 1500] [--sentences 16] [--share 0.2]
                                  [--parts tax,shards,replicas,wire] [--shards 1,2] [--replicas 1,2]
+                                 [--own-nodes]
 
 A cluster on this machine, started and stopped here. Everything is a ratio:
 
 - the tax: translating with a memory on one shard, over translating with the same memory in a directory, in
   time, and in processor time of this process and the shard's, which other work on the machine disturbs less;
+  with the entries and codes of earlier sentences, and as if each were the first;
 - shards: shortlists a second over S shards with S times the entries, over those of one shard; asked for by
-  several threads, so that no shard waits, and one by one;
+  several threads, so that no shard waits, and one by one; with entries that were sent before, and without;
 - replicas: sentences a second of `kster serve --ray` with R replicas, over R times those of one;
 - the wire: bytes and time of a batch's keys as float16, and as int8 with a scale for each key.
 
 With --share, each shard and each replica may use that share of a core and no more (`cpu_quotas.py`): a
 machine with few cores then stands for one with many slow ones, if all the shares and this process fit into
-its cores.
+its cores. With --own-nodes each shard has a Ray node, as on machines of their own, and shares its share with
+that.
 
 The memory is made of the shipped example with numbers put in; for more entries its segments are repeated with
 other numbers and keys that differ a little.
@@ -29,10 +32,11 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
@@ -47,30 +51,34 @@ prepare(LOOPBACK)  # before Ray is imported
 import httpx
 import numpy as np
 import ray
+import torch
 from ray import serve
+from ray._private.ray_constants import PROCESS_TYPE_RAYLET
 from ray.cluster_utils import Cluster
 
 from cpu_quotas import CpuQuotas, busy_seconds, cpu_quotas
+from kster.cluster import kept_entries
 from kster.cluster.calls import CATALOGUE_RESOURCE, NAMESPACE, SHARD, SHARD_RESOURCE, change
 from kster.cluster.catalogue_service import Parts, RemoteDatabase
 from kster.cluster.cluster_memory import ClusterMemory
 from kster.cluster.connection import SYSTEM_SETTINGS, connect, leave, start_actors
-from kster.cluster.retrieval import Placed, shortlists
+from kster.cluster.retrieval import Placed, retriever
 from kster.cluster.serving import Replicas, deploy
 from kster.cluster.wire import Limits, Sentence
-from kster.memory import Memory
+from kster.memory import Memory, SearchableMemory
 from kster.memory.adding import Origin, drafts_of
 from kster.memory.store.change import Draft
 from kster.memory.store.description import Description
 from kster.model import BaseModel
 from kster.server.settings import ModelSetting, ServerSettings
 from kster.translation import Translator
-from large_memory import pairs, sentences, varied
+from large_memory import NOISE, pairs, sentences
 from machine import describe
 
 K = TypeVar("K")
 
 TURNS = 5
+CPU = torch.device("cpu")
 LIMITS = Limits(256, 4_096)
 REPEATED = 4  # times a sentence in a turn
 ASKING = 32  # threads that ask for shortlists
@@ -78,23 +86,25 @@ CLIENTS = 4  # of each replica
 
 
 @contextmanager
-def cluster(data: Path, shards: int) -> Iterator[None]:
-    resources = {CATALOGUE_RESOURCE: 1} | {f"{SHARD_RESOURCE}{i}": 1 for i in range(shards)}
+def cluster(data: Path, shards: int, own_nodes: bool) -> Iterator[list[int]]:
+    """Yields the raylets of the shards that have a node of their own."""
+    node = {"object_store_memory": 1 << 29, "node_ip_address": LOOPBACK}
+    disks = [{f"{SHARD_RESOURCE}{i}": 1} for i in range(shards)]
     running = Cluster(
         initialize_head=True,
         head_node_args={
+            **node,
             "num_cpus": os.cpu_count(),
-            "object_store_memory": 1 << 30,
-            "node_ip_address": LOOPBACK,
             "include_dashboard": False,
-            "resources": resources,
+            "resources": {CATALOGUE_RESOURCE: 1, **({} if own_nodes else ChainMap(*disks))},
             "_system_config": SYSTEM_SETTINGS,
         },
     )
     try:
+        nodes = [running.add_node(**node, num_cpus=1, resources=disk) for disk in disks if own_nodes]
         connect(running.address)
         start_actors(data)
-        yield
+        yield [own.all_processes[PROCESS_TYPE_RAYLET][0].process.pid for own in nodes]
     finally:
         leave()
         running.shutdown()
@@ -115,6 +125,19 @@ def on_shards(
         places.append((str(i), directory))
     parts.add(number, description.fingerprint, places)
     return ClusterMemory(number, description, model, parts, data / "kept")
+
+
+def varied(drafts: Sequence[Draft], copy: int) -> list[Draft]:
+    """Other segments like these: another number in the texts, and keys that differ a little."""
+    random = np.random.default_rng(copy)
+    made = []
+    for draft in drafts:
+        keys = draft.keys.astype(np.float32)
+        noise = random.standard_normal(keys.shape, dtype=np.float32)
+        noise *= NOISE * np.linalg.norm(keys, axis=1, keepdims=True) / np.sqrt(keys.shape[1])
+        new = replace(draft.new, source=f"{draft.new.source} {copy}", target=f"{draft.new.target} {copy}")
+        made.append(Draft(new, (keys + noise).astype(np.float16), draft.values))
+    return made
 
 
 def in_turns(ways: dict[K, Callable[[], object]], turns: int = TURNS) -> dict[K, float]:
@@ -197,6 +220,7 @@ def main() -> None:
     parser.add_argument("--parts", default="tax,shards,replicas,wire")
     parser.add_argument("--shards", default="1,2")
     parser.add_argument("--replicas", default="1,2")
+    parser.add_argument("--own-nodes", action="store_true", help="a Ray node for each shard")
     wanted = parser.parse_args()
     shards, replicas = ([int(n) for n in text.split(",")] for text in (wanted.shards, wanted.replicas))
     parts = wanted.parts.split(",")
@@ -213,9 +237,9 @@ def main() -> None:
         print(f"{local.entry_count:,} entries a shard", flush=True)
         quotas = stack.enter_context(cpu_quotas(wanted.share)) if wanted.share else None
         most = max(shards) if "shards" in parts else 1
-        stack.enter_context(cluster(data, most))
+        raylets = stack.enter_context(cluster(data, most, wanted.own_nodes))
         if quotas:
-            quotas.limit([actor_process(f"{SHARD}{i}") for i in range(most)])
+            quotas.limit([actor_process(f"{SHARD}{i}") for i in range(most)], raylets)
         description = Description.of(model, data, 1 << 20)
         memories = {n: on_shards(n, n, description, made, data, model) for n in shards if n <= most}
         if "tax" in parts:
@@ -230,7 +254,18 @@ def main() -> None:
 
 def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[str]) -> None:
     shard = actor_process(f"{SHARD}0")
+
+    def anew(text: str, memory: SearchableMemory) -> None:
+        """Without the codes and entries that were kept from earlier sentences."""
+        local._reader.codes._table = None
+        forget_entries()
+        translator.translate([text], memory=memory)
+
     ways: dict[str, dict[str, Callable[[], object]]] = {
+        "one by one, nothing kept": {
+            "directory": lambda: [anew(text, local) for text in texts],
+            "shard": lambda: [anew(text, one) for text in texts],
+        },
         "one by one": {
             "directory": lambda: [translator.translate([text], memory=local) for text in texts],
             "shard": lambda: [translator.translate([text], memory=one) for text in texts],
@@ -251,16 +286,24 @@ def tax(translator: Translator, local: Memory, one: ClusterMemory, texts: list[s
             )
 
 
+def forget_entries() -> None:
+    kept_entries._kept = {d: kept.emptied() for d, kept in kept_entries._kept.items()}
+
+
 def growth_by_shards(memories: dict[int, ClusterMemory], texts: list[str], quotas: CpuQuotas | None) -> None:
-    """Of sentences all of whose terms have been met before, and of sentences that each have a new one."""
+    """Of sentences whose terms and entries have been met before; that each have a new term; and whose entries
+    all have to be sent."""
     new = count()
 
     def found(memory: ClusterMemory, text: str) -> None:
-        shortlists([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension)
+        if kind == "nothing kept":
+            forget_entries()
+        retriever([Placed(memory.parts)], [Sentence(text)], LIMITS, memory.dimension, CPU)
 
     for kind, asked in {
         "terms met before": lambda: texts,
         "a new term in each": lambda: [f"{text} new{next(new)}" for text in texts],
+        "nothing kept": lambda: texts,
     }.items():
         ways = {n: lambda m=m, asked=asked: [found(m, text) for text in asked()] for n, m in memories.items()}
         alone = in_turns(ways)

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 
 CONTROLLER = Path("/sys/fs/cgroup/cpu")
@@ -30,14 +31,15 @@ class CpuQuotas:
     def __init__(self, group: Path, share: float) -> None:
         self._group, self.share = group, share
 
-    def limit(self, processes: Sequence[int]) -> None:
-        """Each of them by itself, with all its threads."""
-        for process in processes:
+    def limit(self, processes: Sequence[int], helpers: Sequence[int] = ()) -> None:
+        """Each of them by itself, with all its threads, or together with a helper, if each has one."""
+        for process, helper in zip_longest(processes, helpers[: len(processes)]):
             own = self._group / str(process)
             own.mkdir(exist_ok=True)
             (own / "cpu.cfs_period_us").write_text(str(PERIOD))
             (own / "cpu.cfs_quota_us").write_text(str(round(self.share * PERIOD)))
-            (own / "cgroup.procs").write_text(str(process))
+            for one in (process, helper) if helper else (process,):
+                (own / "cgroup.procs").write_text(str(one))
 
     def periods(self, process: int) -> tuple[int, int]:
         """In which a process wanted the processor, and how many of them saw its share used up."""

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from speller import Speller
 
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, SearchableMemory
-from kster.memory.sources import index
+from kster.memory.sources import index, postings
 from kster.memory.sources.matching import best_matches
+from kster.memory.sources.postings import Postings
 from kster.memory.sources.scoring import rare_words
 from kster.memory.sources.words import terms_of
 
@@ -166,6 +168,27 @@ def test_many_small_additions_are_found_like_one_import(
             one, two = memory.similar(text, 8), other.similar(text, 8)
             assert one.segment_ids.tolist() == two.segment_ids.tolist()
             assert one.scores.tolist() == pytest.approx(two.scores.tolist())
+
+
+def test_an_index_is_the_same_however_it_was_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [(3 * i, -i, f"word{i % 5} number{i % 3} item{i}") for i in range(40)]
+    whole = Postings.of(sources)
+    monkeypatch.setattr(postings, "BLOCK", 7)
+    assert arrays(Postings.of(sources)) == arrays(whole)
+    assert len(Postings.of([])) == 0
+
+    stays = np.arange(40) % 4 > 0
+    halves = Postings.of(sources[:15]), Postings.of(sources[15:])
+    fewer = Postings.merged(halves, [stays[:15], stays[15:]])
+    anew = Postings.of(one for one, stay in zip(sources, stays, strict=True) if stay)
+    assert fewer.segment_ids.tolist() == anew.segment_ids.tolist()
+    for place, term in enumerate(fewer.terms):
+        expected = [anew.having(own).tolist() for own in np.flatnonzero(anew.terms == term)]
+        assert fewer.having(place).tolist() == (expected[0] if expected else [])
+
+
+def arrays(index: Postings) -> list[list[int]]:
+    return [getattr(index, field.name).tolist() for field in fields(index)]
 
 
 def test_an_empty_memory_resembles_nothing(memory: Memory) -> None:

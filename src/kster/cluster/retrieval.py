@@ -1,22 +1,21 @@
 """Shortlists from shards: who has the best segments for each sentence, and the keys of these, once a batch.
 
 Shards must agree on how common each term is before they can say which segments are the best. A replica
-remembers that, and as a rule asks each shard once. It asks first where a text has a term that it has not met,
-again where a shard says that something has changed, and for more entries where one shard has more of the best
-segments than its share.
+remembers that, and as a rule asks each shard once. It asks again where a shard says that it is otherwise, and
+for more entries where one shard has more of the best segments than its share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from kster.cluster.calls import SHARD, ask_each
+from kster.cluster.calls import SHARD, ask, ask_each
+from kster.cluster.kept_entries import CodedBy, Directory, KeptEntries, kept_entries
 from kster.cluster.shard import EVERYTHING
 from kster.cluster.term_counts import Counts, Place, TermCounts, total_of
 from kster.cluster.wire import (
@@ -28,7 +27,6 @@ from kster.cluster.wire import (
     Limits,
     Outdated,
     Part,
-    SegmentEntries,
     Sentence,
     Version,
     best_of,
@@ -61,8 +59,17 @@ class Placed:
 
 
 TERMS = TermCounts()  # of this process
-SAMPLE = 1_024  # keys that codes are chosen by, or nearly twice as many
 ATTEMPTS = 3  # while others change the memories all the time; the last one takes what is known
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What shards have for a batch."""
+
+    chosen: list[Chosen]  # for each sentence
+    parts: list[tuple[int, Directory]]  # of those that answered: base and directory, in the order of bases
+    coded_by: CodedBy  # the largest of them
+    versions: dict[str, list[Version]]  # of each shard's directories
 
 
 class _Search:
@@ -72,33 +79,45 @@ class _Search:
         self.memories, self.texts, self.lost = memories, texts, lost
         self.shards = sorted({part.shard for memory in memories for part in memory.parts})
 
-    def shortlists(
-        self, sentences: Sequence[Sentence], limits: Limits
-    ) -> tuple[list[Chosen], list[tuple[int, SegmentEntries]], dict[str, list[Version]]]:
-        """For each sentence its segments; for each part, in the order of their bases, base and entries; and
-        for each shard the versions of its directories."""
+    def found(self, sentences: Sequence[Sentence], limits: Limits, kept: KeptEntries) -> _Found | None:
+        """What shards say; `kept` then has the entries of it. None where no shard answers."""
         bases = {shard: self._bases(shard) for shard in self.shards}
         share = share_of(limits, len(self.shards))
+        directories = {
+            memory.base_of(part): (part.shard, part.directory)
+            for memory in self.memories
+            for part in memory.parts
+        }
+
+        def keep(answers: dict[str, Found]) -> None:
+            for shard, one in answers.items():
+                for base, entries in zip(np.sort(bases[shard]).tolist(), one.entries, strict=True):
+                    kept.add(directories[base], entries)
+
         found: dict[str, Found] = self.agreed(
             lambda shard, asked, entries: (
-                *("best_with_entries", asked, sentences, limits, share, bases[shard], entries),
-            )
+                *("best_with_entries", asked, sentences, limits, share, bases[shard], entries, kept.holder),
+            ),
+            keep,
         )
         if not found:
-            return [_nothing() for _ in sentences], [], {}
+            return None
         answered = [bases[shard] for shard in found]
         everything = all(one.everything for one in found.values())
         chosen = [
             best_of(one, answered, EVERYTHING if everything else limits)
             for one in zip(*(one.best for one in found.values()), strict=True)
         ]
-        sent = {
-            base: entries
+        parts = [(base, directories[base]) for base in np.sort(np.concatenate(answered)).tolist()]
+        self._complete(chosen, [directory for _, directory in parts], kept)
+        by_base = {
+            base: codes
             for shard, one in found.items()
-            for base, entries in zip(np.sort(bases[shard]).tolist(), one.entries, strict=True)
+            for base, codes in zip(bases[shard].tolist(), one.codes, strict=True)
         }
-        versions = {shard: list(one.versions) for shard, one in found.items()}
-        return chosen, sorted(self._completed(chosen, sent).items()), versions
+        largest = max((base for base in directories if base in by_base), key=lambda base: by_base[base][0])
+        coded_by = directories[largest], by_base[largest][1]
+        return _Found(chosen, parts, coded_by, {shard: list(one.versions) for shard, one in found.items()})
 
     def are_current(self, versions: dict[str, list[Version]]) -> bool:
         questions = {
@@ -107,32 +126,28 @@ class _Search:
         }
         return versions == self.ask(questions)
 
-    def _completed(
-        self, chosen: Sequence[Chosen], sent: dict[int, SegmentEntries]
-    ) -> dict[int, SegmentEntries]:
-        """What was sent, and the entries that are missing of what was chosen."""
-        wanted = dict(zip(sorted(sent), wanted_of(chosen, len(sent)), strict=True))
-        places = {memory.base_of(part): part for memory in self.memories for part in memory.parts}
-        missing: dict[str, list[int]] = {}
-        for base, segments in wanted.items():
-            wanted[base] = np.setdiff1d(segments, sent[base].segment_ids, assume_unique=True)
-            if len(wanted[base]):
-                missing.setdefault(places[base].shard, []).append(base)
-        answers = self.ask(
-            {
-                shard: ("entries", [(places[base].directory, wanted[base]) for base in own])
-                for shard, own in missing.items()
-            }
-        )
+    def _complete(
+        self, chosen: Sequence[Chosen], directories: Sequence[Directory], kept: KeptEntries
+    ) -> None:
+        """Ask for the entries that are missing of what was chosen."""
+        wanted: dict[str, list[tuple[str, Ints]]] = {}
+        for directory, segments in zip(directories, wanted_of(chosen, len(directories)), strict=True):
+            if len(missing := kept.missing(directory, segments)):
+                wanted.setdefault(directory[0], []).append((directory[1], missing))
+        answers = self.ask({shard: ("entries", own) for shard, own in wanted.items()})
         for shard, answer in answers.items():
-            for base, more in zip(missing[shard], answer, strict=True):
-                sent[base] = _joined(sent[base], more)
-        return sent
+            for (name, _), entries in zip(wanted[shard], answer, strict=True):
+                kept.add((shard, name), entries)
 
-    def agreed(self, question: Callable[[str, list[Asked], int | None], tuple[Any, ...]]) -> dict[str, Any]:
+    def agreed(
+        self,
+        question: Callable[[str, list[Asked], int | None], tuple[Any, ...]],
+        noted: Callable[[dict[str, Any]], None] = lambda _: None,
+    ) -> dict[str, Any]:
         """The answers of shards that agree on how common the texts' terms are.
 
         question: for a shard, the memories that it has and how many entries these have altogether.
+        noted: is told what was answered, even if it must be asked again because of another shard.
         """
         for attempt in range(ATTEMPTS):
             here = self._counts() if len(self.shards) > 1 else {}
@@ -155,6 +170,7 @@ class _Search:
                 questions[shard] = question(shard, asked, entries)
             answers = self.ask(questions)
             outdated = {s: answer for s, answer in answers.items() if isinstance(answer, Outdated)}
+            noted({s: answer for s, answer in answers.items() if s not in outdated})
             if not outdated:
                 break
             for shard, answer in outdated.items():
@@ -218,15 +234,21 @@ def retriever(
     lost: takes the names of shards that do not answer, which are then left out. Raises Unreachable without.
     """
     if not sentences or not any(memory.parts for memory in memories):
-        return _retriever([_nothing() for _ in sentences], [], dimension, device)
+        return _nothing(len(sentences), dimension, device)
     search = _Search(memories, [sentence.text for sentence in sentences], lost)
     key = repr((memories, sentences, limits, device))
-    if lost is None and (last := _Last.of(key)) is not None and search.are_current(last.versions):
+    last = _last.get(dimension)
+    if lost is None and last is not None and last.key == key and search.are_current(last.versions):
         return last.answer
-    chosen, entries, versions = search.shortlists(sentences, limits)
-    answer = _retriever(chosen, entries, dimension, device)
-    if lost is None and sum(len(own.ids) for _, own in entries) <= 2 * limits.entries:
-        _Last.kept = _Last(key, versions, answer)
+    kept = kept_entries(dimension)
+    found = search.found(sentences, limits, kept)
+    if found is None:
+        return _nothing(len(sentences), dimension, device)
+    (shard, directory), _ = found.coded_by
+    projection = kept.projection(found.coded_by) or ask(SHARD + shard, "projection", directory)
+    answer = _retriever(found, kept, projection, device)
+    if lost is None and len(answer.entries) <= 2 * limits.entries:
+        _last[dimension] = _Last(key, found.versions, answer)
     return answer
 
 
@@ -238,12 +260,9 @@ class _Last:
     versions: dict[str, list[Version]]
     answer: ShortlistRetriever
 
-    kept: ClassVar[_Last | None] = None
 
-    @classmethod
-    def of(cls, key: str) -> _Last | None:
-        last = cls.kept
-        return last if last is not None and last.key == key else None
+# Not an attribute of the class: Python 3.11 may find an old one that is just being freed, and crash.
+_last: dict[int, _Last] = {}  # by the length of keys
 
 
 def most_similar(
@@ -266,84 +285,53 @@ def most_similar(
 
 
 def _retriever(
-    chosen: Sequence[Chosen],
-    parts: Sequence[tuple[int, SegmentEntries]],
-    dimension: int,
-    device: torch.device,
+    found: _Found, kept: KeptEntries, projection: Projection, device: torch.device
 ) -> ShortlistRetriever:
     """Sentences with the same segments share what is made of them."""
-    nothing = np.zeros((0, dimension), np.float16)
-    keys = torch.from_numpy(np.concatenate([nothing, *(own.keys for _, own in parts)]))
-    projection = Projection.of(keys[:: 1 + len(keys) // SAMPLE])
-    codes, norms = projection.codes(keys)
     made: dict[bytes, Shortlist] = {}
     answer = []
-    for one in chosen:
+    for one in found.chosen:
         same = one.places.tobytes() + one.segment_ids.tobytes()
-        own = _shortlist(one, parts, codes, norms, made.get(same))
+        own = _shortlist(one, found, kept, projection, made.get(same))
         made.setdefault(same, own)
         answer.append(own)
-    return retriever_of(answer, Gathered(keys), projection, device)
+    return retriever_of(answer, kept.keys(), projection, device)
 
 
 def _shortlist(
-    chosen: Chosen,
-    parts: Sequence[tuple[int, SegmentEntries]],
-    codes: Tensor,
-    norms: Tensor,
-    same: Shortlist | None = None,
+    chosen: Chosen, found: _Found, kept: KeptEntries, projection: Projection, same: Shortlist | None
 ) -> Shortlist:
-    """codes, norms: of all entries; same: that of another sentence with the same segments."""
-    rows, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-    ids, similarity, words = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)], [np.zeros(0, np.int64)]
-    first = 0  # row of the part
-    for place, (base, entries) in enumerate(parts):
-        here = np.flatnonzero(chosen.places == place)
-        here = here[np.isin(chosen.segment_ids[here], entries.segment_ids)]  # others were just removed
-        lines = np.searchsorted(entries.segment_ids, chosen.segment_ids[here])
-        counts = np.diff(entries.firsts)[lines]
-        similarity.append(np.repeat(chosen.relative[here], counts))
-        words.append(np.repeat(chosen.words[here], counts))
-        if same is None and len(here):
-            before = np.cumsum(counts) - counts
-            own = np.repeat(entries.firsts[lines] - before, counts) + np.arange(counts.sum())
-            rows.append(own + first)
-            values.append(entries.values[own])
-            ids.append(entries.ids[own] | base)
-        first += len(entries.ids)
-    own_similarity = torch.from_numpy(np.concatenate(similarity))
-    own_words = torch.from_numpy(np.concatenate(words))
-    rare = rare_words(chosen.words)
+    """same: that of another sentence with the same segments."""
+    parts = found.parts
+    ends = np.searchsorted(chosen.places, np.arange(len(parts)), side="right")
+    of_parts = np.split(chosen.segment_ids, ends[:-1])
+    # A segment that is not here was just removed.
+    spans = [kept.rows_of(directory, own) for (_, directory), own in zip(parts, of_parts, strict=True)]
+    counts = np.concatenate([own for _, own in spans])
+    similarity = torch.from_numpy(np.repeat(chosen.relative, counts))
+    words, rare = torch.from_numpy(np.repeat(chosen.words, counts)), rare_words(chosen.words)
     if same is not None:
-        return replace(same, similarity=own_similarity, words=own_words, rare=rare)
-    of_all = torch.from_numpy(np.concatenate(rows))
+        return replace(same, similarity=similarity, words=words, rare=rare)
+    rows = np.concatenate([own for own, _ in spans])
+    values, ids = kept.values_and_ids(rows)
+    bases = np.repeat([base for base, _ in parts], [len(own) for own, _ in spans])
+    codes, norms = kept.codes(found.coded_by, projection, rows)
     return Shortlist(
-        rows=of_all,
-        codes=codes[of_all],
-        norms=norms[of_all],
-        values=torch.from_numpy(np.concatenate(values)),
-        ids=torch.from_numpy(np.concatenate(ids)),
-        similarity=own_similarity,
-        words=own_words,
+        rows=torch.from_numpy(rows),
+        codes=torch.from_numpy(codes),
+        norms=torch.from_numpy(norms),
+        values=torch.from_numpy(values),
+        ids=torch.from_numpy(ids | bases),
+        similarity=similarity,
+        words=words,
         rare=rare,
     )
 
 
-def _joined(one: SegmentEntries, other: SegmentEntries) -> SegmentEntries:
-    """The entries of both; no segment is in both."""
-    segments = np.concatenate([one.segment_ids, other.segment_ids])
-    counts = np.concatenate([np.diff(one.firsts), np.diff(other.firsts)])
-    before = np.cumsum(counts) - counts
-    order = np.argsort(segments)
-    counts = counts[order]
-    firsts = np.concatenate([[0], np.cumsum(counts)])
-    rows = np.repeat(before[order] - firsts[:-1], counts) + np.arange(firsts[-1])
-    keys, values, ids = (
-        np.concatenate([getattr(one, name), getattr(other, name)])[rows] for name in ("keys", "values", "ids")
-    )
-    return SegmentEntries(segments[order], firsts, keys, values, ids)
-
-
-def _nothing() -> Chosen:
-    none = np.zeros(0, np.int64)
-    return Chosen(np.zeros(0, np.int32), none, np.zeros(0, np.float32), none)
+def _nothing(sentences: int, dimension: int, device: torch.device) -> ShortlistRetriever:
+    none = torch.zeros(0, dtype=torch.int64)
+    keys = torch.zeros(0, dimension, dtype=torch.float16)
+    projection = Projection.of(keys)
+    no_codes, no_norms = projection.codes(keys)
+    empty = Shortlist(none, no_codes, no_norms, none.int(), none, none.float(), none)
+    return retriever_of([empty] * sentences, Gathered(keys), projection, device)

@@ -33,6 +33,7 @@ from kster.errors import KsterError
 from kster.files import try_lock, write_atomically
 from kster.memory import Segment
 from kster.memory.report import bytes_under
+from kster.memory.search.codes import CodesName, Projection, codes_name
 from kster.memory.search.shortlists import View
 from kster.memory.sources.scoring import Frequencies
 from kster.memory.store.change import Draft
@@ -40,6 +41,7 @@ from kster.memory.store.description import Description
 from kster.memory.store.store import Store
 
 OWNER = "owner.lock"
+HOLDERS = 64  # replicas whose entries are remembered: about a megabyte each
 NEW_SECONDS = 3_600.0  # a directory that is about to be named in the catalogue is not swept
 
 EVERYTHING = Limits(1 << 62, 1 << 62)
@@ -59,6 +61,32 @@ READS = {
 }
 
 
+class Sent:
+    """Which segments' entries have been sent to whom; those who have asked last are remembered."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, set[int]]] = {}  # by holder and directory
+        self._lock = threading.Lock()
+
+    def new(self, holder: str, directory: str, segment_ids: Ints) -> Ints:
+        with self._lock:
+            known = self._of.get(holder, {}).get(directory, set())
+            return np.array([id for id in segment_ids.tolist() if id not in known], np.int64)
+
+    def note(self, holder: str, directory: str, segment_ids: Ints) -> None:
+        with self._lock:
+            own = self._of.pop(holder, {})
+            own.setdefault(directory, set()).update(segment_ids.tolist())
+            self._of[holder] = own  # behind all others
+            while len(self._of) > HOLDERS:
+                del self._of[next(iter(self._of))]
+
+    def forget(self, directory: str) -> None:
+        with self._lock:
+            for own in self._of.values():
+                own.pop(directory, None)
+
+
 class Shard:
     """The owner of a directory of memories; no second one can be made as long as it lives."""
 
@@ -69,6 +97,7 @@ class Shard:
         self._locks: list[BufferedWriter] = []
         self._own(root)
         self._memories: dict[str, OwnedMemory] = {}
+        self._sent = Sent()
         self._opening = threading.Lock()
 
     def _own(self, directory: Path) -> None:
@@ -210,11 +239,12 @@ class Shard:
         share: Limits,
         bases: Ints,
         entries: int | None,
+        holder: str,
     ) -> Outdated | Found:
         """For each sentence the best segments of each directory, and entries of the best of these.
 
         share: how much of a sentence's shortlist the entries may be. bases: see `best_of`. entries: that the
-        memories have altogether; None where they have nothing elsewhere.
+        memories have altogether; None where they have nothing elsewhere. holder: who keeps what is sent.
         """
         directories = [directory for one in asked for directory in one.directories]
         versions = self.versions(directories)  # first: what changes from now on makes them outdated
@@ -227,7 +257,24 @@ class Shard:
         sent = [best_of([one], [bases], EVERYTHING if everything else share) for one in found]
         in_order = [directories[i] for i in np.argsort(bases)]
         wanted = list(zip(in_order, wanted_of(sent, len(in_order)), strict=True))
-        return Found(found, self.entries(wanted), everything, versions)
+        return Found(found, self._new_entries(holder, wanted), everything, versions, self._codes(directories))
+
+    def _new_entries(self, holder: str, wanted: Sequence[tuple[str, Ints]]) -> list[SegmentEntries]:
+        """Of those of these segments that have not been sent to a holder before."""
+        new = [(directory, self._sent.new(holder, directory, ids)) for directory, ids in wanted]
+        entries = self.entries(new)
+        for (directory, _), own in zip(new, entries, strict=True):
+            self._sent.note(holder, directory, own.segment_ids)
+        return entries
+
+    def _codes(self, directories: Sequence[str]) -> list[tuple[int, CodesName]]:
+        snapshots = [self._memory(directory).view().snapshot for directory in directories]
+        return [(snapshot.rows, codes_name(snapshot)) for snapshot in snapshots]
+
+    def projection(self, directory: str) -> Projection:
+        """What codes of a directory's keys are made by."""
+        view = self._memory(directory).view()
+        return view.codes.projection(view.snapshot)
 
     def entries(self, wanted: Sequence[tuple[str, Ints]]) -> list[SegmentEntries]:
         """Of these segments, as far as they have not been removed. wanted: directories and ascending ids."""
@@ -277,6 +324,7 @@ class Shard:
         """Delete directories for good. Those that lie elsewhere are only closed."""
         for directory in directories:
             with self._opening:
+                self._sent.forget(directory)
                 memory = self._memories.pop(directory, None)
                 if memory is not None:
                     memory.close()

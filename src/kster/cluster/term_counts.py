@@ -1,6 +1,7 @@
 """What a replica remembers of how common terms are, so that it need not ask before every search.
 
-It may be outdated: whoever is asked by it compares it with what is there, and says so where it differs.
+It may be outdated: whoever is asked by it compares it with what is there, and says so where it differs. A
+term that nobody has asked about is taken for one that no source has: most new words are names and numbers.
 """
 
 from __future__ import annotations
@@ -50,18 +51,13 @@ class TermCounts:
         self._lock = threading.Lock()
 
     def of(self, place: Place, texts: Sequence[str]) -> Counts | None:
-        """None where it was never asked about one of their terms."""
+        """None where it was never asked."""
         with self._lock:
             if place not in self._sizes:
                 return None
             (entries, sources, terms), having = self._sizes[place], self._having[place]
-            frequencies = []
-            for text in texts:
-                counts = [having.get(term) for term in _terms(text)]
-                if None in counts:
-                    return None
-                frequencies.append(Frequencies(sources, terms, np.array(counts, np.float64)))
-        return Counts(entries, frequencies)
+            counts = [[having.get(term, 0.0) for term in _terms(text)] for text in texts]
+        return Counts(entries, [Frequencies(sources, terms, np.array(own, np.float64)) for own in counts])
 
     def learn(self, place: Place, texts: Sequence[str], counts: Counts) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kster.cluster.term_counts import Counts
 from kster.memory.group import SHIFT
+from kster.memory.search.codes import CodesName
 from kster.memory.sources.scoring import with_newest
 
 Ints = npt.NDArray[np.int64]
@@ -89,9 +90,12 @@ class Found(NamedTuple):
     """What a shard has for some sentences, and the entries that they will probably be given of it."""
 
     best: Sequence[Best]  # for each sentence
-    entries: Sequence[SegmentEntries]  # for each directory, in the order of their bases
+    entries: Sequence[
+        SegmentEntries
+    ]  # for each directory, in the order of their bases: what was not sent before
     everything: bool  # whether the memories are so small that they are sent whole
     versions: Sequence[Version]  # of each directory, in the order asked about
+    codes: Sequence[tuple[int, CodesName]]  # likewise: its rows, and which codes suit it
 
 
 class Prepared(NamedTuple):

@@ -16,6 +16,7 @@ times as many.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ BLOCKS = 64  # places in a memory that a sample is read from
 GROWTH = 4  # times as many rows, and directions are learned anew
 ROOM = 1 << 21  # rows whose codes are kept at most: 208 MiB
 
+CodesName = tuple[int, int]  # epoch and size: a memory has other codes when one of them changes
 Codes = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]  # (e, D), and (e,) what `score` adds to them
 
 
@@ -93,22 +95,32 @@ class Projection:
         return Projection._of(self.centre.to(device), axes, self.scale)
 
 
-class _Table:
-    """Codes by entry id; ids that were not asked for take no memory."""
+class CodeTable:
+    """Codes by some number of each entry; numbers that were not asked for take no memory."""
 
-    def __init__(self, capacity: int, width: int) -> None:
-        self.capacity, self.made = capacity, 0
-        self.codes = np.zeros((capacity, width), np.int8)
-        self.norms = np.zeros(capacity, np.float32)
-        self.there = np.zeros(capacity, np.bool_)  # whether an entry's code has been made
+    def __init__(self, projection: Projection, capacity: int) -> None:
+        self.projection, self.capacity, self.made = projection, capacity, 0
+        self._codes = np.zeros((capacity, projection.width), np.int8)
+        self._norms = np.zeros(capacity, np.float32)
+        self._there = np.zeros(capacity, np.bool_)  # whether an entry's code has been made
+
+    def of(self, numbers: Ints, keys: Callable[[npt.NDArray[np.bool_]], npt.NDArray[np.float16]]) -> Codes:
+        """numbers: (e,); keys: what reads the keys of those whose codes have yet to be made."""
+        if not (there := self._there[numbers]).all():
+            missing = numbers[~there]
+            codes, norms = self.projection.codes(torch.from_numpy(keys(~there)))
+            self._codes[missing], self._norms[missing] = codes.numpy(), norms.numpy()
+            self._there[missing] = True  # last: other threads read what is there
+            self.made += len(missing)
+        return self._codes.take(numbers, axis=0), self._norms.take(numbers)
 
 
 class KeptCodes:
     """The codes of one memory's entries; any number of threads may ask."""
 
     def __init__(self) -> None:
-        self._projection: tuple[tuple[int, int], Projection] | None = None  # by epoch and size
-        self._table: tuple[Projection, _Table] | None = None
+        self._projection: tuple[CodesName, Projection] | None = None
+        self._table: CodeTable | None = None
 
     def clear(self) -> None:
         """Let go of all of them; they can be made again."""
@@ -116,37 +128,33 @@ class KeptCodes:
 
     def projection(self, snapshot: Snapshot) -> Projection:
         """The one that suits this memory: the same until it has grown to several times its size."""
-        size = 1
-        while size * GROWTH <= snapshot.live_count:
-            size *= GROWTH
-        known, key = self._projection, (snapshot.epoch, size)
-        if known is None or known[0] != key:
-            known = key, Projection.of(_sample(snapshot))
+        known, name = self._projection, codes_name(snapshot)
+        if known is None or known[0] != name:
+            known = name, Projection.of(_sample(snapshot))
             self._projection = known
         return known[1]
 
     def of(self, projection: Projection, snapshot: Snapshot, rows: Ints, ids: Ints) -> Codes:
         """rows, ids: (e,) of entries."""
         table = self._table_for(projection, snapshot)
-        if not (there := table.there[ids]).all():
-            missing = ids[~there]
-            codes, norms = projection.codes(torch.from_numpy(snapshot.entries.gather(rows[~there])))
-            table.codes[missing], table.norms[missing] = codes.numpy(), norms.numpy()
-            table.there[missing] = True  # last: other threads read what is there
-            table.made += len(missing)
-        return table.codes.take(ids, axis=0), table.norms.take(ids)
+        return table.of(ids, lambda missing: snapshot.entries.gather(rows[missing]))
 
-    def _table_for(self, projection: Projection, snapshot: Snapshot) -> _Table:
+    def _table_for(self, projection: Projection, snapshot: Snapshot) -> CodeTable:
         """Begun anew when the room is used up."""
         spans, known = snapshot.spans, self._table
         needed = int(spans.first_entries[-1] + spans.counts[-1]) if len(spans) else 0
-        if known is not None and known[0] is projection:
-            table = known[1]
-            if table.capacity >= needed and table.made <= ROOM:
-                return table
-        table = _Table(2 * needed, projection.width)
-        self._table = projection, table
-        return table
+        suits = known is not None and known.projection is projection and known.capacity >= needed
+        if known is None or not suits or known.made > ROOM:
+            known = self._table = CodeTable(projection, 2 * needed)
+        return known
+
+
+def codes_name(snapshot: Snapshot) -> CodesName:
+    """Names the codes that suit a memory."""
+    size = 1
+    while size * GROWTH <= snapshot.live_count:
+        size *= GROWTH
+    return snapshot.epoch, size
 
 
 def _sample(snapshot: Snapshot) -> Tensor:

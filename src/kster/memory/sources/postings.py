@@ -6,6 +6,7 @@ import zipfile
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +16,8 @@ import numpy.typing as npt
 from kster.memory.sources.words import term_number, terms_of
 
 Ints = npt.NDArray[np.int64]
+
+BLOCK = 1 << 16  # sources that are indexed at a time, so that an index takes little more memory than it has
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,59 +38,85 @@ class Postings:
     @classmethod
     def of(cls, sources: Iterable[tuple[int, int, str]]) -> Postings:
         """sources: (segment id, pair hash, text), in the order of the ids."""
+        left = iter(sources)
+        parts = [cls._of_block([])]
+        while block := list(islice(left, BLOCK)):
+            parts.append(cls._of_block(block))
+        return cls.merged(parts) if len(parts) > 2 else parts[-1]
+
+    @classmethod
+    def _of_block(cls, sources: Sequence[tuple[int, int, str]]) -> Postings:
         vocabulary = _Vocabulary()
-        ids, hashes, counts, numbers = (array("q") for _ in range(4))
-        for id, pair_hash, text in sources:
+        counts, numbers = array("q"), array("q")
+        for _, _, text in sources:
             words = set(terms_of(text))
-            ids.append(id)
-            hashes.append(pair_hash)
             counts.append(len(words))
             numbers.extend([vocabulary[word] for word in words])
         terms = np.array([term_number(word) for word in vocabulary], np.uint64)  # (t,) by number
         order = np.argsort(terms)
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
-        lengths = _array(counts)
-        of_each = np.repeat(np.arange(len(ids)), lengths)  # (p,) the source of every number
+        lengths, flat = _array(counts), _array(numbers)
+        of_each = np.repeat(np.arange(len(sources)), lengths)  # (p,) the source of every number
         firsts = np.cumsum(lengths) - lengths  # every source has a term
-        signed = np.bitwise_xor.reduceat(terms[_array(numbers)], firsts) if len(ids) else terms[:0]
-        columns = _array(ids), _array(hashes), lengths.astype(np.int32), signed
-        return cls._sorted(columns, terms[order], places[_array(numbers)], of_each)
-
-    @classmethod
-    def merged(cls, parts: Sequence[Postings], kept: Sequence[npt.NDArray[np.bool_]]) -> Postings:
-        """One index of several with ever later segments. kept: for each part (n,) which sources stay."""
-        terms = np.unique(np.concatenate([part.terms for part in parts]))
-        places, of_each, first = [], [], 0
-        for part, stays in zip(parts, kept, strict=True):
-            renumbered = np.cumsum(stays) - 1 + first  # (n,)
-            numbers = np.repeat(np.searchsorted(terms, part.terms), np.diff(part.starts))  # (p,)
-            stay = stays[part.documents]
-            places.append(numbers[stay])
-            of_each.append(renumbered[part.documents[stay]])
-            first += int(stays.sum())
-        columns = (
-            np.concatenate([part.segment_ids[stays] for part, stays in zip(parts, kept, strict=True)]),
-            np.concatenate([part.pair_hashes[stays] for part, stays in zip(parts, kept, strict=True)]),
-            np.concatenate([part.lengths[stays] for part, stays in zip(parts, kept, strict=True)]),
-            np.concatenate([part.signatures[stays] for part, stays in zip(parts, kept, strict=True)]),
+        occurrences = np.sort(places[flat] << 32 | of_each)  # one sort of integers is the fastest way
+        return cls(
+            segment_ids=np.array([id for id, _, _ in sources], np.int64),
+            pair_hashes=np.array([pair_hash for _, pair_hash, _ in sources], np.int64),
+            lengths=lengths.astype(np.int32),
+            signatures=np.bitwise_xor.reduceat(terms[flat], firsts) if sources else terms[:0],
+            terms=terms[order],
+            starts=_starts(np.bincount(occurrences >> 32, minlength=len(terms))),
+            documents=(occurrences & 0xFFFFFFFF).astype(np.int32),
         )
-        return cls._sorted(columns, terms, np.concatenate(places), np.concatenate(of_each))
 
     @classmethod
-    def _sorted(
-        cls,
-        columns: tuple[Ints, Ints, npt.NDArray[np.int32], npt.NDArray[np.uint64]],
-        terms: npt.NDArray[np.uint64],
-        places: Ints,
-        of_each: Ints,
+    def merged(
+        cls, parts: Sequence[Postings], kept: Sequence[npt.NDArray[np.bool_]] | None = None
     ) -> Postings:
-        """columns: the first four of a `Postings`; places, of_each: (p,) each occurrence's term, as a place
-        in `terms`, and its source."""
-        order = np.sort(places.astype(np.int64) << 32 | of_each)  # one sort of integers is the fastest way
-        counts = np.bincount(order >> 32, minlength=len(terms))
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        return cls(*columns, terms, starts, (order & 0xFFFFFFFF).astype(np.int32))
+        """One index of several with ever later segments. kept: for each part (n,) which sources stay."""
+        if kept is not None:
+            parts = [part._only(stays) for part, stays in zip(parts, kept, strict=True)]
+        terms = np.unique(np.concatenate([part.terms for part in parts]))
+        places = [np.searchsorted(terms, part.terms) for part in parts]
+        counts = np.zeros(len(terms), np.int64)
+        for part, own in zip(parts, places, strict=True):
+            counts[own] += np.diff(part.starts)
+        starts = _starts(counts)
+        documents = np.empty(starts[-1], np.int32)
+        ends, first = starts[:-1].copy(), 0  # of what has been written of each term
+        for part, own in zip(parts, places, strict=True):
+            counts = np.diff(part.starts)
+            at = np.arange(len(part.documents))
+            at += np.repeat(ends[own] - part.starts[:-1], counts)
+            documents[at] = part.documents + np.int32(first)
+            ends[own] += counts
+            first += len(part)
+        return cls(
+            np.concatenate([part.segment_ids for part in parts]),
+            np.concatenate([part.pair_hashes for part in parts]),
+            np.concatenate([part.lengths for part in parts]),
+            np.concatenate([part.signatures for part in parts]),
+            terms,
+            starts,
+            documents,
+        )
+
+    def _only(self, stays: npt.NDArray[np.bool_]) -> Postings:
+        """The sources that stay: (n,)."""
+        if stays.all():
+            return self
+        stay = stays[self.documents]
+        renumbered = np.cumsum(stays, dtype=np.int32) - np.int32(1)
+        return Postings(
+            self.segment_ids[stays],
+            self.pair_hashes[stays],
+            self.lengths[stays],
+            self.signatures[stays],
+            self.terms,
+            _starts(stay)[self.starts],
+            renumbered[self.documents[stay]],
+        )
 
     def places_of(self, terms: npt.NDArray[np.uint64]) -> Ints:
         """(q,) where these terms are in `terms`; -1 where they are not."""
@@ -132,6 +161,11 @@ class _Vocabulary(dict[str, int]):
     def __missing__(self, term: str) -> int:
         self[term] = number = len(self)
         return number
+
+
+def _starts(counts: npt.NDArray[np.generic]) -> Ints:
+    """(n + 1,) where each of n begins, if they lie one after the other."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def _array(numbers: array[int]) -> Ints:

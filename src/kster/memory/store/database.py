@@ -147,7 +147,7 @@ class Database:
             "SELECT id, first_entry, first_row, entry_count, checksum, target_group, pair_hash, removed "
             f"FROM segments {changed if since >= 0 else 'WHERE generation > ? ORDER BY id'}",
             (since,),
-        ).fetchall()
+        )
         return Spans.of(rows)
 
     def mark(self) -> str | None:

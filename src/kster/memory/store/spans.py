@@ -8,8 +8,10 @@ its keys may be made later. Rows are in the order in which keys were made.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +38,9 @@ class Spans:
     storage: Storage | None = field(default=None, kw_only=True)  # that the columns are the beginnings of
 
     @classmethod
-    def of(cls, rows: list[tuple[int, ...]]) -> Spans:
-        """From database rows with these columns in this order."""
-        table = np.array(rows, np.int64).reshape(-1, len(COLUMNS))
+    def of(cls, rows: Iterable[tuple[int, ...]]) -> Spans:
+        """From database rows with these columns in this order; a list of millions would take gigabytes."""
+        table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(COLUMNS))
         return cls(*(np.ascontiguousarray(column) for column in table.T))
 
     def __len__(self) -> int:
