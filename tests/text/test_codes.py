@@ -12,6 +12,7 @@ from kster.text.codes import Code, CodedText, Token, is_nested
 from kster.text.marks import MarkedText, marked_pair
 from kster.text.projection import BareText, Link
 from kster.text.recognition import recognise
+from kster.text.tagless import TaglessText
 
 
 def found(text: str) -> list[str]:
@@ -34,6 +35,7 @@ def same_codes(one: CodedText, other: CodedText) -> bool:
             ["{name}", "${price}", "{{ user }}", "&nbsp;", "{0}"],
         ),
         ("100% sure, 5 % more, a < b > c, & so on, 50%discount", []),
+        ("zu 100 %ig, eine 50 %ige Chance", []),
         ("100%% of %1, %L2 or %n files, %dx%d", ["%%", "%1", "%L2", "%n", "%dx", "%d"]),
         ("{n, number} of {total:>5}, {} {user.name!r}", ["{n, number}", "{total:>5}", "{}", "{user.name!r}"]),
         ("{see below for more}", []),
@@ -180,6 +182,16 @@ def test_a_word_is_hyphenated_neither_with_a_tag_that_nobody_sees_nor_with_a_num
 )
 def test_a_translation_with_other_marks_is_refused(broken: str) -> None:
     assert MarkedText(recognise("press the <b>red</b> button")).read(broken) is None
+
+
+def test_texts_between_marks_must_not_form_a_code_together() -> None:
+    """A "<" before a mark and a "->" behind it would be a tag around what the mark stands for."""
+    assert MarkedText(recognise("Set %s -> on")).read("<setze {0} -> an") is None
+    tagless = TaglessText(recognise("Set <b>it</b> to %s -> on"))
+    written = "es auf <Wert {0} -> setzen"
+    assert tagless.text == "Set it to {0} -> on"
+    assert tagless.project(written, links(tagless.text, written, [(1, 0)])) is None
+    assert tagless.project(written.replace("<", ""), []) is not None
 
 
 def links(source: str, target: str, words: list[tuple[int, int]]) -> list[Link]:

@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kster import Translator
 from kster.text.codes import Code, CodedText
 from kster.text.marks import MARK
+from kster.text.messages import with_messages
 from kster.text.recognition import are_kept, recognise
 from kster.translation.decoding import Decoding
 from kster.translation.known_texts import Taught
@@ -155,6 +158,51 @@ def test_what_a_model_makes_up_that_reads_as_a_code_is_left_out() -> None:
     assert "{" not in str(repaired)
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            {"Drop \\sum now.": "Jetzt <sum weg.", "Then on -> off.": "Dann an -> aus."},
+            "Jetzt sum weg. Dann an -> aus.",
+        ),
+        ({"If one < two.": "Wenn 1 <zwei.", "Then six > one.": "Dann 6> 1."}, "Wenn 1 < zwei. Dann 6> 1."),
+        ({"It is 100% safe.": "Es ist 100 % sicher."}, "Es ist 100 % sicher."),
+        ({"It is 100% safe.": "Es ist %sicher."}, "Es ist % sicher."),
+        ({"It is quite safe.": "Es ist 100 %ig sicher."}, "Es ist 100 %ig sicher."),
+        ({"Press Enter twice.": "Zweimal <Enter> drücken."}, "Zweimal Enter drücken."),
+        ({"See the name here.": "Siehe hier %s, {name}&nbsp;\\n<b>."}, "Siehe hier , name."),
+        ({"Ask $ now.": "Jetzt $fragen."}, "Jetzt $ fragen."),
+    ],
+)
+def test_what_a_model_writes_never_forms_a_code_that_the_source_lacks(
+    said: dict[str, str], shown: str
+) -> None:
+    """Neither in one sentence nor by two that stand side by side."""
+    (done,), _ = translate([" ".join(said)], says=said)
+    assert done.text == shown
+    assert done.repaired == (" ".join(said.values()) != shown)
+
+
+@given(
+    st.sampled_from(
+        ["a % b", "Set %s -> {0}.", "<b>One.</b> Two %d < 3.", "{n, plural, other {# of {x}}} on"]
+    ),
+    st.lists(st.text(alphabet="ab1 .%sd$(){}<>/&;#\\n'`@-[]", max_size=30), min_size=8, max_size=8),
+)
+def test_any_answer_of_a_model_leaves_the_codes_of_the_source(source: str, answers: list[str]) -> None:
+    waiting = iter(answers * 9)
+
+    def model(wanted: Round) -> list[Output]:
+        marks = [" ".join(mark[0] for mark in MARK.finditer(text)) for text in wanted.texts]
+        return [Output(((next(waiting) + " " + mark, -1.0),), None, ((),)) for mark in marks]
+
+    cutting = Cutting(lambda _: True, lambda *_: Taught(), sentences=True)
+    (done,) = run(translation_steps([source], Decoding(), cutting), model)
+    assert are_kept(source, done.text), done.text
+    messages = [token.data for token in with_messages(done.text) if isinstance(token, Code)]
+    assert len(messages) == source.count("plural")
+
+
 @pytest.mark.parametrize("text", ["%s", "<b>%d</b> / {total}", "https://a.example/b", "", " \n "])
 def test_a_text_with_nothing_but_codes_is_not_translated(text: str) -> None:
     (done,), rounds = translate([text])
@@ -173,6 +221,14 @@ def test_messages_are_translated_inside_their_branches() -> None:
     assert translate([nested])[0][0].text == (
         "{sex, select, female {{n, plural, one {HER #TH} other {HERS}}} other {THEIRS}}"
     )
+
+
+def test_a_branch_gets_no_sign_of_the_syntax_that_its_source_lacks() -> None:
+    message = "{n, plural, one {No box} other {Take number # from {box}}}"
+    said = {"No box": "Kein '{Karton}' }#", "Take number {0} from {1}": "Nehmen S' #{0} aus '{1}'"}
+    (done,), _ = translate([message], says=said)
+    written = " ".join(done.text.split())
+    assert written == "{n, plural, one {Kein ’ Karton ’ } other {Nehmen S’ # aus ’{box}’}}"
 
 
 def test_a_message_that_was_taught_comes_back_as_taught_and_is_not_missing_from_the_source() -> None:

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from typing import AnyStr, Generic, Literal, Protocol, TypeVar
 
 from kster.documents.encoded_text import EncodedText
 from kster.errors import FormatError
 from kster.text.characters import printable
-from kster.text.codes import Code, Token
+from kster.text.codes import Code, Token, merged
 from kster.text.recognition import recognise
 
 T = TypeVar("T")
@@ -250,15 +249,6 @@ def _paired(pieces: Sequence[str | Half]) -> list[Token]:
 def _joined(text: Text) -> list[Token]:
     """With codes that were recognised in strings as strings again, and strings side by side as one."""
     return merged([str(token) if isinstance(token, str) or str(token) else token for token in text])
-
-
-def merged(tokens: Sequence[Token]) -> list[Token]:
-    """With strings side by side joined into one, and without empty ones."""
-    done: list[Token] = []
-    for is_text, group in groupby(tokens, lambda token: isinstance(token, str)):
-        some = list(group)
-        done += ["".join(map(str, some))] if is_text else some
-    return [token for token in done if token != ""]
 
 
 def has_prose(text: Sequence[object]) -> bool:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kster.documents.document import Text, is_prose, merged, portions
+from kster.documents.document import Text, is_prose, portions
 from kster.documents.word_items import Item, Look, Piece, items_of
 from kster.documents.xml_places import Element, XmlText
 from kster.formats.xml import escape_text
 from kster.text.characters import printable
-from kster.text.codes import Code, Token
+from kster.text.codes import Code, Token, merged
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Literal
 
 OBJECT = "\ufffc"  # stands for a standalone code in `CodedText.plain` …
@@ -44,6 +45,12 @@ class Code:
     def is_written(self) -> bool:
         """Whether it is part of a string, and not a document's element."""
         return isinstance(self.data, str | Written)
+
+
+class Fixed(str):
+    """A text that was taught, and may have whatever codes."""
+
+    __slots__ = ()
 
 
 Token = str | Code
@@ -164,3 +171,12 @@ def pairs(codes: Sequence[Placed]) -> Iterator[tuple[int | None, int | None]]:
             yield around.pop(code.pair, None), i
     for i in around.values():
         yield i, None
+
+
+def merged(tokens: Sequence[Token]) -> list[Token]:
+    """With strings side by side joined into one, and without empty ones."""
+    done: list[Token] = []
+    for is_text, group in groupby(tokens, lambda token: isinstance(token, str)):
+        some = list(group)
+        done += ["".join(map(str, some))] if is_text else some
+    return [token for token in done if token != ""]

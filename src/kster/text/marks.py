@@ -13,6 +13,7 @@ from typing import Any
 
 from kster.text.codes import Code, CodedText, Token, is_nested
 from kster.text.core import Core
+from kster.text.made_up import made_up
 from kster.text.messages import with_messages
 from kster.text.recognition import recognise
 from kster.text.spacing import Spacing
@@ -81,10 +82,10 @@ class MarkedText:
             tokens += [*self._groups[number], text]
         if not is_nested(tokens, self._open_before) or not _filled(tokens) >= self._filled:
             return None
-        texts = parts[0::2]
-        if numbers and (braces(texts) != self._braces or any(recognise(text).codes for text in texts)):
-            return None  # pieces of marks; codes of a memory's examples
-        return self._core.complete(self._spacing.apply(tokens))
+        if numbers and braces(parts[0::2]) != self._braces:
+            return None  # pieces of marks
+        read = self._core.complete(self._spacing.apply(tokens))
+        return None if read is None or made_up(read.tokens) else read
 
     def mark(self, translation: CodedText) -> str | None:
         """A translation with the marks of this text for its codes; None if it has other codes."""

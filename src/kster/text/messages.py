@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kster.text.codes import Code, Token, Written
+from kster.text.codes import Code, Fixed, Token, Written
 
 _HEAD = re.compile(r"\{\s*[\w.$-]+\s*,\s*(plural|selectordinal|select)\s*,\s*(?:offset:\s*\d+\s*)?")
 _SELECTOR = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
@@ -39,6 +39,15 @@ class Message(Written):
         for branch, behind in zip(branches, self.fixed[1:], strict=True):
             parts += [branch, behind]
         return "".join(parts)
+
+    def without_syntax(self, token: Token, source: str) -> Token:
+        """A token of a branch's translation without signs of the syntax that its source has not."""
+        if isinstance(token, Code | Fixed):
+            return token
+        for sign, instead in (("{", " "), ("}", " "), ("'", "’"), *[("#", " ")] * self.counts):
+            if sign not in source:
+                token = token.replace(sign, instead)
+        return token
 
 
 def with_messages(text: str) -> Iterator[Token]:

@@ -58,7 +58,7 @@ _KINDS = {
     r"|%L?\d+(?!\d|\$|\.\d|[diouxXeEfFgGcs]\b)"  # Qt
     r"|%(?:\d+\$)?[-+\#0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|z|j|t|q|I64)?[diouxXeEfFgGaAcCsSpn]"
     r"(?![A-Za-z])"
-    r"|(?<!\d)%[A-Za-z]\w*",
+    r"|(?<!\d)%(?!ig(?:e[mnrs]?)?\b)[A-Za-z]\w*",  # not German: 100 %ig
     "object": OBJECT,
     "symbol": SYMBOL,
 }

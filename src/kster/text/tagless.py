@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from kster.text.codes import CodedText, Token
 from kster.text.core import Core
+from kster.text.made_up import made_up
 from kster.text.marks import MARK, braces, groups, is_around_words, same_marks
 from kster.text.projection import Link, projected, without_codes
-from kster.text.recognition import recognise
 from kster.text.spacing import Spacing
 
 
@@ -53,9 +53,10 @@ class TaglessText:
             for number, text in zip(parts[1::2], parts[2::2], strict=True):
                 tokens += [*self._groups[int(number)], text]
         texts, own = _texts(tokens), _texts(self._core.tokens)
-        if braces(texts) != braces(own) or any(recognise(text).codes for text in texts):
-            return None  # pieces of marks; codes of a memory's examples
-        return self._core.complete(Spacing(self._core.tokens).apply([token for token in tokens if token]))
+        if braces(texts) != braces(own):
+            return None  # pieces of marks
+        read = self._core.complete(Spacing(self._core.tokens).apply([token for token in tokens if token]))
+        return None if read is None or made_up(read.tokens) else read
 
 
 def _texts(tokens: Iterable[Token]) -> list[str]:

@@ -6,11 +6,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 
-from kster.text.codes import Code, CodedText, Token, is_nested
+from kster.text.codes import Code, CodedText, Fixed, Token, is_nested
 from kster.text.edges import with_edges_of
+from kster.text.made_up import without_made_up
 from kster.text.marks import MOST_MARKS, MarkedText
 from kster.text.projection import BareText
 from kster.text.recognition import are_kept, recognise
+from kster.text.spacing import CLOSING
 from kster.text.tagless import TaglessText
 from kster.translation.explanation import TokenExplanation
 from kster.translation.known_texts import Taught
@@ -97,9 +99,11 @@ class CodedPiece:
             self._tagless = None
             return
         for (text, score), links in zip(output.hypotheses, output.links, strict=True):
-            placed = BareText(self._source).project(_without_new_codes(text, self.bare), links)
+            if not re.search("[{}]", self.bare):  # pieces of marks
+                text = re.sub("[{}]", " ", text)
+            placed = BareText(self._source).project(text, links)
             if not are_kept(str(self._source), str(placed)):  # side by side, two may read as another one
-                placed = _told_apart(placed)
+                placed = CodedText.of(without_made_up(_told_apart(placed).tokens, self._source.words))
             self.hypotheses.append((self._with_edges(placed), score))
         self.tokens, self.confidence = output.tokens or (), output.confidence
         self.repaired = any(code.kind == "alone" for _, code in self._source.codes)
@@ -113,6 +117,12 @@ class CodedPiece:
                 return
         self.tokens = without_marks(output.tokens or (), tagless.shown)
         self.confidence = output.confidence
+
+    def written(self, translation: CodedText) -> list[Token]:
+        """What a hypothesis becomes in a text: as it is, if it was taught so."""
+        if str(translation) in self._find_taught(str(self._source)).targets:
+            return [Fixed(token) if isinstance(token, str) else token for token in translation.tokens]
+        return translation.tokens
 
     def _with_edges(self, translation: CodedText) -> CodedText:
         if str(translation) in self._find_taught(str(self._source)).targets:
@@ -133,17 +143,6 @@ class CodedPiece:
         return _same(self._source, found)
 
 
-def _without_new_codes(translation: str, source: str) -> str:
-    """A translation of a text without codes, with blanks for anything that reads as a code, or as a part of
-    one, and that the model made up."""
-    known = [str(code) for _, code in recognise(source).codes]
-    written = "".join(
-        str(token) if isinstance(token, str) or str(token) in known else " " * len(str(token))
-        for token in recognise(translation).tokens
-    )
-    return written if re.search("[{}]", source) else re.sub("[{}]", " ", written)
-
-
 def _told_apart(text: CodedText) -> CodedText:
     """With a space between standalone codes and whatever touches them."""
     tokens: list[Token] = []
@@ -151,7 +150,7 @@ def _told_apart(text: CodedText) -> CodedText:
         before = tokens[-1] if tokens else " "
         is_alone = any(isinstance(one, Code) and one.kind == "alone" for one in (before, token))
         touches = not (isinstance(before, str) and before[-1:].isspace())
-        if is_alone and touches and not (isinstance(token, str) and not token[:1].isalnum()):
+        if is_alone and touches and not (isinstance(token, str) and token[:1] in CLOSING):
             tokens.append(" ")
         tokens.append(token)
     return CodedText.of(tokens)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from operator import mul
 
-from kster.text.codes import Code, CodedText, Token
+from kster.text.codes import Code, CodedText, Fixed, Token, merged
+from kster.text.made_up import without_made_up
 from kster.text.messages import Message, numbers_as_codes, with_messages
 from kster.text.recognition import with_codes
 from kster.text.symbols import other_scripts
@@ -101,10 +102,12 @@ def translation_steps(
 class _Plan:
     """One text: its pieces, what is between them, and plans for the branches of messages in it."""
 
-    def __init__(self, text: Text, cutting: Cutting, numbers: bool = False) -> None:
-        """numbers: whether `#` stands for a number, as in a branch of a message that counts."""
+    def __init__(self, text: Text, cutting: Cutting, message: Message | None = None) -> None:
+        """message: that this is a branch of, if any; where it counts, `#` stands for a number."""
+        self._message = message
+        self._keeps_codes = cutting.codes
         self._text = (
-            read_text(text, numbers, other_scripts(*cutting.languages))
+            read_text(text, message is not None and message.counts, other_scripts(*cutting.languages))
             if cutting.codes or isinstance(text, CodedText)
             else CodedText(text)
         )
@@ -112,7 +115,7 @@ class _Plan:
         self._context = text.context if isinstance(text, CodedText) else None
         self._cut(cutting)
         self._branches: dict[int, list[_Plan]] = {
-            id(code): [_Plan(branch, cutting, code.data.counts) for branch in code.data.branches]
+            id(code): [_Plan(branch, cutting, code.data) for branch in code.data.branches]
             for _, code in self._text.codes
             if isinstance(code.data, Message)
         }
@@ -159,7 +162,9 @@ class _Plan:
         inner = {
             code: [plan.translation(decoding).text for plan in own] for code, own in self._branches.items()
         }
-        content = _with_branches(self._joined(best), inner)
+        written = _with_branches(self._joined(best), inner)
+        mended = self._without_made_up(written)
+        content = merged(mended)
         tokens: list[TokenExplanation] = [token for piece in translated for token in piece.tokens]
         text = "".join(map(str, content))
         return Translation(
@@ -169,10 +174,11 @@ class _Plan:
             if translated
             else 0.0,
             alternatives=tuple(
-                "".join(map(str, _with_branches(self._joined(other), inner))) for _, other in rest
+                "".join(map(str, self._without_made_up(_with_branches(self._joined(other), inner))))
+                for _, other in rest
             ),
             tokens=tuple(tokens) if decoding.explain else None,
-            repaired=any(piece.repaired for piece in pieces),
+            repaired=any(piece.repaired for piece in pieces) or mended != written,
             content=tuple(content),
             confidence=_confidence(translated) if decoding.confidence else None,
             words=tuple(word_confidences(tokens, text)) if decoding.confidence else None,
@@ -181,12 +187,18 @@ class _Plan:
     def _joined(self, chosen: Sequence[CodedText]) -> list[Token]:
         joined: list[Token] = []
         text = before = ""
-        for piece, glue, own in zip(self._split, self._glue, chosen, strict=False):
-            written = glue_for(piece, before, text, own.plain)
-            joined += glue.tokens if written == piece.glue or glue.codes else [written]
-            joined += own.tokens
-            text, before = own.plain, piece.text
+        for split, glue, piece, own in zip(self._split, self._glue, self._pieces, chosen, strict=False):
+            written = glue_for(split, before, text, own.plain)
+            joined += glue.tokens if written == split.glue or glue.codes else [written]
+            joined += map(self._as_branch, piece.written(own))
+            text, before = own.plain, split.text
         return [*joined, *self._glue[-1].tokens]
+
+    def _as_branch(self, token: Token) -> Token:
+        return token if self._message is None else self._message.without_syntax(token, self._text.words)
+
+    def _without_made_up(self, written: list[Token]) -> list[Token]:
+        return without_made_up(written, self._text.words) if self._keeps_codes else written
 
 
 def read_text(text: Text, numbers: bool = False, foreign: re.Pattern[str] | None = None) -> CodedText:
@@ -212,16 +224,13 @@ def _confidence(pieces: Sequence[CodedPiece]) -> float:
 
 
 def _with_branches(tokens: Sequence[Token], translated: dict[int, list[str]]) -> list[Token]:
-    """With the messages as they are written with translated branches, and neighbouring texts as one."""
-    done: list[Token] = []
-    for token in tokens:
-        if isinstance(token, Code) and isinstance(token.data, Message):
-            token = token.data.written(translated[id(token)])
-        if isinstance(token, str) and done and isinstance(done[-1], str):
-            done[-1] += token
-        elif token != "":
-            done.append(token)
-    return done
+    """With the messages as they are written with translated branches."""
+    return [
+        Fixed(token.data.written(translated[id(token)]))
+        if isinstance(token, Code) and isinstance(token.data, Message)
+        else token
+        for token in tokens
+    ]
 
 
 def without_surrogates(text: str) -> str:
