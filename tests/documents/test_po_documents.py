@@ -198,6 +198,13 @@ def test_text_that_was_broken_by_hand_is_translated_as_a_paragraph_and_broken_ag
     assert done[0].msgstr == f"{first.strip()}\n{second.strip()}\n\n  -v   mehr sagen\n"
 
 
+def test_a_tab_stays_between_its_columns() -> None:
+    content = b'msgid "Name:\\t%s is here"\nmsgstr ""\n'
+    (text,) = texts("a.po", content)
+    assert text == "Name:<1/>%s is here"
+    assert b'msgstr "NAME:\\t%S IS HERE"' in capitals("a.po", content)
+
+
 def test_lines_that_were_meant_to_be_lines_stay_one_text() -> None:
     content = HEADER + '\nmsgid "Yes\\nNo\\nPerhaps"\nmsgstr ""\n'
     assert texts("app.po", content.encode()) == ["Yes\nNo\nPerhaps"]

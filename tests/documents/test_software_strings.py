@@ -79,6 +79,12 @@ def test_the_title_of_a_markdown_link_is_a_unit_of_its_own(line: str, title: str
     assert capitals("a.md", line.encode()).decode() == expected
 
 
+def test_footnotes_of_markdown_are_markup() -> None:
+    content = b"See the second step[^1] and [^note].\n\n[^1]: It is the *last* one.\n"
+    assert texts("a.md", content) == ["See the second step<1/> and <2/>.", "<1/> It is the <2>last</2> one."]
+    assert capitals("a.md", content) == content.decode().upper().replace("NOTE", "note").encode()
+
+
 def test_no_translation_ends_the_title_of_a_link() -> None:
     source = b'Look [here](a "The tank").'
     new = ["Hier <1>hin</1>.", 'Der "Tank" &amp; don\'t\\']

@@ -54,6 +54,13 @@ def test_any_text_has_the_tokenizers_ids(model: BaseModel, texts: list[str]) -> 
     assert model.tokenise_target(texts) == slow(model, texts, target=True)
 
 
+def test_no_text_has_two_spaces_in_a_row(model: BaseModel) -> None:
+    """Models write a lone ▁ before signs of their own: "5  Euro"."""
+    (ids,) = model.tokenise_target(["a house"])
+    space = next(i for i in range(model.vocabulary_size) if model.token_text(i) == "▁")
+    assert model.detokenise([[ids[0], space, *ids[1:]]]) == model.detokenise([ids])
+
+
 def test_an_apostrophe_that_the_model_lacks_is_taught_as_the_one_it_has(tmp_path: Path) -> None:
     """OPUS-MT knows no ’: a French memory that has it would teach "limage"."""
     shipped = Path(__file__).parents[2] / "models/en-de"

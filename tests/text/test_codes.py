@@ -45,6 +45,11 @@ def same_codes(one: CodedText, other: CodedText) -> bool:
         ("Mail a.b@c.example. See https://x.example/a?b=c.", ["a.b@c.example", "https://x.example/a?b=c"]),
         ("one\\ntwo\\tthree C:\\new\\file", ["\\n", "\\t", "C:\\new\\file"]),
         ("Delete [X7X] files", ["[X7X]"]),
+        (
+            "<%= name %> of \\setlist{a}, \\ref{b} or \\ with \\r\\n, and\\or",
+            ["<%= name %>", "\\setlist", "{a}", "\\ref", "{b}", "\\", "\\r\\n"],
+        ),
+        ("'{' and '{name}' before '}'", ["'{'", "{name}", "'}'"]),
         ("See <1>the guide</1> <2/>, 1 <2> 3", ["<1>", "</1>", "<2/>", "<2>"]),
         (
             "run [-f|--force] [--] <file>... [<old> [<new>]] with -a or --all-of it; (-n) re-use",

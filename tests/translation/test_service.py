@@ -162,7 +162,7 @@ def test_what_a_model_makes_up_that_reads_as_a_code_is_left_out() -> None:
     ("said", "shown"),
     [
         (
-            {"Drop \\sum now.": "Jetzt <sum weg.", "Then on -> off.": "Dann an -> aus."},
+            {"Drop ~sum now.": "Jetzt <sum weg.", "Then on -> off.": "Dann an -> aus."},
             "Jetzt sum weg. Dann an -> aus.",
         ),
         ({"If one < two.": "Wenn 1 <zwei.", "Then six > one.": "Dann 6> 1."}, "Wenn 1 < zwei. Dann 6> 1."),
@@ -243,6 +243,12 @@ def test_line_breaks_written_as_escapes_or_tags_end_a_line() -> None:
     (done,), rounds = translate(["One line\\nTwo lines<br>three lines"])
     assert rounds[0].texts == ["One line", "Two lines", "three lines"]
     assert done.text == "ONE LINE\\nTWO LINES<br>THREE LINES"
+
+
+def test_columns_between_tabs_are_texts_of_their_own() -> None:
+    (done,), rounds = translate(["Name:\t%s\tLast seen \t then"])
+    assert done.text == "NAME:\t%s\tLAST SEEN \t THEN"
+    assert rounds[0].texts == ["Name:", "Last seen", "then"]
 
 
 def test_what_was_taught_comes_back_as_taught_with_whatever_codes() -> None:

@@ -42,6 +42,7 @@ _TITLE = re.compile(  # of a link
 _ESCAPED = re.compile(r"\\([^\w\s])|(&#?\w+;)")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
 _SPECIAL = re.compile(r"[\\`*\[\]]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_NOTE = re.compile(r"(\[\^[^\]\s]+\]:?)")  # of a footnote, or where it is called
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
 _BLOCK_START = re.compile(r"(?:#{1,6}|[-+*>=|]+|\d{1,9}[.)]|~{3,})(?=\s|$)")
 
@@ -159,9 +160,20 @@ def _pieces(found: _Lines, children: Sequence[Token]) -> list[str | Half] | None
         end, piece = _piece(found, at, child)
         if end is None:
             return None
-        pieces.append(piece)
+        if child.type == "text":
+            pieces += _with_notes(found, at, child.content)
+        else:
+            pieces.append(piece)
         at = end
     return pieces if at >= len(found.text.rstrip()) else None
+
+
+def _with_notes(found: _Lines, at: int, text: str) -> Iterator[str | Half]:
+    """A text with what calls footnotes as markup."""
+    for i, part in enumerate(_NOTE.split(text)):
+        if part:
+            yield _half(found, at, at + len(part)) if i % 2 else part
+        at += len(part)
 
 
 def _flat(children: Sequence[Token]) -> Iterator[Token]:

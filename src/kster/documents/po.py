@@ -24,6 +24,7 @@ from kster.formats.po_grammar import (
     string_lines,
     with_charset,
 )
+from kster.text.codes import between_tabs
 from kster.text.languages import may_be
 from kster.text.wrapping import paragraphs
 
@@ -98,7 +99,7 @@ class _Catalogue(TextDocument):
         ahead, _, behind = source.partition(bare)  # gettext wants the same line breaks at both ends
         inner = paragraph_places(bare)
         is_wrapped = any(paragraph.width for paragraph in paragraphs(bare))
-        texts: list[Text] = [unit.text for unit in inner.units] if is_wrapped else [(bare,)]
+        texts: list[Text] = [unit.text for unit in inner.units] if is_wrapped else [between_tabs(bare)]
 
         def write(done: Sequence[Text]) -> str:
             inside = inner.written(done) if is_wrapped else plain(done[0]).strip()

@@ -7,6 +7,7 @@ importing `transformers` takes. The others are that library's.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence, Set
 from pathlib import Path
@@ -19,6 +20,7 @@ from kster.model.files import is_lack_of_memory, json_object, refusing, words
 NO_LIMIT = 10**9
 WORTH_THREADS = 64  # texts; for a list SentencePiece starts a thread on every core, which takes a millisecond
 
+_SPACES = re.compile(" +")
 _NEEDED = {  # the least that a tokenizer is read from
     "marian": ("vocab.json", "source.spm", "target.spm"),
     "m2m_100": ("vocab.json", "sentencepiece.bpe.model"),
@@ -113,7 +115,7 @@ class MarianTokens:
 
     def text(self, ids: Sequence[int]) -> str:
         pieces = [self.token(number) for number in ids if number not in self.special_ids]
-        return self._joiner.decode_pieces(pieces).replace("▁", " ").strip()
+        return _SPACES.sub(" ", self._joiner.decode_pieces(pieces).replace("▁", " ")).strip()
 
     def token(self, id: int) -> str:
         return self._tokens[id] if id in self._tokens else self._joiner.id_to_piece(id)

@@ -7,6 +7,7 @@ it (`kster.text.recognition`). Its translation has exactly the same codes: see `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -171,6 +172,12 @@ def pairs(codes: Sequence[Placed]) -> Iterator[tuple[int | None, int | None]]:
             yield around.pop(code.pair, None), i
     for i in around.values():
         yield i, None
+
+
+def between_tabs(text: str) -> list[Token]:
+    """The columns of a line, and the tabs between them as codes."""
+    parts = re.split(r"( *\t[ \t]*)", text)
+    return [Code("alone", part, breaks=True) if i % 2 else part for i, part in enumerate(parts) if part]
 
 
 def merged(tokens: Sequence[Token]) -> list[Token]:

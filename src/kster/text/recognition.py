@@ -24,7 +24,7 @@ _NO_LANGUAGE = "code|kbd|pre|samp|script|style|var"  # elements whose content is
 _ARGUMENT = r"(?:<[\w.-]+>|--?[\w-]*|\.\.\.)"
 
 _KINDS = {
-    "break": r"(?<!\\)(?:\\r)?\\n|(?<!\\)\\r|<br\s*/?>",
+    "break": r"(?<!\\)(?:\\r)?\\n|(?<!\\)\\r(?![a-z]{2})|<br\s*/?>",  # not TeX's \\ref
     "element": rf"<(?P<name>{_NO_LANGUAGE})\b[^<>]*>"
     r"\s?[^<\s]{1,80}(?:\s[^<\s]{1,80}){0,3}\s?</(?P=name)>",
     # A program's arguments: [<file>...], [-f|--force], [--], and its options, which stand behind a space.
@@ -33,16 +33,18 @@ _KINDS = {
     "quoted": r"(?<![`\w])`[^`'\n]{1,80}`(?![`\w])",
     "tag": r"</?(?:[A-Za-z](?:[\w:.-]*)(?:\s[^<>]*|/)?|\d{1,3}\s?/?)>"
     r"|\[/?(?:b|i|u|s|url|img|size|color|font|quote|code|list)(?:=[^\]\n]{0,300})?\]",
-    "comment": r"<!--.{0,300}?-->|<\?[^<>]{0,300}\?>|<!\[CDATA\[|\]\]>",
+    "comment": r"<!--.{0,300}?-->|<\?[^<>]{0,300}\?>|<%.{0,300}?%>|<!\[CDATA\[|\]\]>",
     "entity": r"&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
     # The full stop at the end is the sentence's, not the address's.
     "address": r"(?:(?:https?|ftps?|sftp|file|ssh|git|svn|ldap|irc)://|mailto:|www\.(?=\w))"
     r"[^\s<>\"“”„«»{}|\\^`]*[\w/#=&%+~@$]"
     r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
     "path": r"(?<!\w)(?:[A-Za-z]:\\|\\\\(?=[\w.-]+\\))(?:[^\s\"'<>|*?]*[^\s\"'<>|*?.,;:!)])?",
-    "escape": r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\\tbfav0\"'])",
+    # Models write "<" for other backslashes.
+    "escape": r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\\tbfav0\"'])"
+    r"|(?<!\w)\\(?:[A-Za-z]{2,}|(?=\s|$))",
     "weblate": r"\[X\d+X\]",
-    "braces": r"\{\{\{[^{}\n]{0,200}\}\}\}|\$?\{\{[^{}\n]{0,200}\}\}|\{%[^{}\n]{0,200}%\}"
+    "braces": r"'[{}]'|\{\{\{[^{}\n]{0,200}\}\}\}|\$?\{\{[^{}\n]{0,200}\}\}|\{%[^{}\n]{0,200}%\}"
     r"|\#?\$\{[^{}\n]{0,200}\}"
     r"|[%\#]\{[^{}\n]{0,200}\}"
     r"|\{\s*[\w$@.\#\[\]'\"()/-]{0,100}\s*(?:[!:,|?][^{}\n]{0,200})?\}",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from operator import mul
 
-from kster.text.codes import Code, CodedText, Fixed, Token, merged
+from kster.text.codes import Code, CodedText, Fixed, Token, between_tabs, merged
 from kster.text.made_up import without_made_up
 from kster.text.messages import Message, numbers_as_codes, with_messages
 from kster.text.recognition import with_codes
@@ -207,7 +207,7 @@ def read_text(text: Text, numbers: bool = False, foreign: re.Pattern[str] | None
     numbers: whether `#` stands for a number; foreign: matches words in another script, which are kept.
     """
     tokens: list[Token] = []
-    for token in text.tokens if isinstance(text, CodedText) else [text]:
+    for token in text.tokens if isinstance(text, CodedText) else between_tabs(text):
         if not isinstance(token, str):
             tokens.append(token)
             continue
