@@ -43,6 +43,15 @@ def test_an_import_reports_what_it_could_not_use(
     assert "line 2: 1 columns where 2 were expected" in err
 
 
+def test_an_import_without_a_usable_term_has_failed(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text("hose,Schlauch\rcup,Tasse\r", newline="")
+    status, _, err = run(capsys, "import", base, tmp_path / "a.csv")
+    assert status == 2
+    assert err.endswith("a.csv: every term was rejected; nothing of it was imported\n")
+
+
 def test_an_export_to_standard_output_is_tsv(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "add", base, "hose", "Schlauch")
     assert run(capsys, "export", base)[1].splitlines()[1].startswith("hose\tSchlauch\t")

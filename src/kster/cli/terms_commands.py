@@ -151,6 +151,9 @@ def import_files(
         finally:
             if json and finished:
                 emit_json(finished)
+    counts = ("added", "replaced", "unchanged")
+    if useless := [own["file"] for own in finished if own["rejected"] and not any(map(own.get, counts))]:
+        raise KsterError(f"{', '.join(useless)}: every term was rejected; nothing of it was imported")
 
 
 def _import(base: TermBase, file: Path, format: str | None) -> TermImport:
