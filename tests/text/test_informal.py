@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kster.text.du_forms import form_of_du, order_of, repeats_order
+from kster.text.du_forms import form_of_du, order_of, repeats_order, says_twice
 from kster.text.informal import informal
 
 
@@ -124,6 +124,22 @@ def test_so_do_those_that_end_a_clause_with_their_prefix(verb: str, form: str) -
 )
 def test_an_order_that_is_said_twice_is_heard(text: str, repeats: bool) -> None:
     assert repeats_order(text) is repeats
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "twice"),
+    [
+        ("Wipe it with a dry cloth.", "Mit einem trockenen Tuch reinigen Tuch abwischen.", True),
+        ("Raise the dose.", "Erhöhen die Einwaage die Einwaage.", True),
+        ("Put one dose on the other dose.", "Die Dosis auf die Dosis geben.", False),
+        ("When the tank is full, empty it.", "Wenn der Tank voll ist, den Tank leeren.", False),
+        ("Fill the tank.", "Füllen Sie den Tank füllen.", True),
+    ],
+)
+def test_a_noun_that_is_said_twice_is_heard_where_the_source_repeats_none(
+    source: str, text: str, twice: bool
+) -> None:
+    assert says_twice(source, text) is twice
 
 
 @pytest.mark.parametrize("formal", ["Wie kann Ihr Zimmer finden.", "Wie können Ihre Zimmer finden."])

@@ -36,6 +36,8 @@ _PREFIXES = re.compile(
 
 _CLAUSE = re.compile(r"(?:(?!\b(?:und|oder)\b)[^.,;:!?…–()\n])+")
 _WORD = re.compile(r"[^\W\d_]+")
+_SHORTEST = 3  # letters of a word that is no article or preposition
+_CLOSE = 4  # words: how far apart nobody says a noun again
 _SHORT = {"seien": "sei", "lassen": "lass", "gehen": "geh", "kommen": "komm", "tun": "tu"}
 _KEPT = ("be", "ent", "er", "ge", "hinter", "über", "unter", "um", "ver", "zer")  # in orders, too
 
@@ -72,6 +74,23 @@ def order_of(infinitive: str) -> str | None:
         if prefix + root == verb and (root in infinitives() or _ALWAYS_WEAK.fullmatch(verb)):
             return re.sub("el$", "l", _stem(verb)) + "e"
     return None
+
+
+def says_twice(source: str, text: str) -> bool:
+    """Whether a German translation says an order twice, or a noun in a row of words whose source repeats
+    none: "mit einem Tuch reinigen Tuch abwischen"."""
+    if repeats_order(text):
+        return True
+    words = [word.lower() for word in _WORD.findall(source) if len(word) > _SHORTEST]
+    return len(set(words)) == len(words) and any(map(_repeats_noun, _CLAUSE.findall(text)))
+
+
+def _repeats_noun(clause: str) -> bool:
+    words = _WORD.findall(clause)
+    return any(
+        word[0].isupper() and len(word) > _SHORTEST and word in words[i + 1 : i + 1 + _CLOSE]
+        for i, word in enumerate(words)
+    )
 
 
 def repeats_order(text: str) -> bool:

@@ -4,7 +4,7 @@ Three things are checked in the finished text, since no single token shows them:
 
 - A source with a negation must not become a translation without one, nor the other way round. No name or
   number is left out that another hypothesis has, beside all the words of the best.
-- An order is not said twice, where one example has "Füllen Sie …" and another one "… füllen".
+- An order is not said twice, where one example has "Füllen Sie …" and another one "… füllen"; nor is a noun.
 - One sentence speaks to its reader in one voice ("Sie" or "du"), that of the memory's similar segments if
   they have a clear one. If the best does not, the sentence is searched for once more without the words of
   the other voice. A taught sentence keeps its own: any other is far less probable. Where the memory says
@@ -23,7 +23,7 @@ from torch import Tensor
 from kster.memory import SearchableMemory
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
-from kster.text.du_forms import repeats_order
+from kster.text.du_forms import repeats_order, says_twice
 from kster.text.informal import informal
 from kster.text.names import lost_names, says_more
 from kster.text.negation import adds_negation, is_negated, loses_negation
@@ -72,14 +72,14 @@ def _informally(
 
 
 def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
-    """With the best first that says no order twice, denies what its source denies, and leaves no name out."""
+    """With the best first that says nothing twice, denies what its source denies, and leaves no name out."""
     if len(own) < 2:
         return own
     languages = model.source_lang or "", model.target_lang or ""
     (best,) = model.detokenise([own[0].tokens])
-    if speaks(languages[1]) and repeats_order(best):
+    if speaks(languages[1]) and says_twice(text, best):
         own = first_good(
-            own, [not repeats_order(one) for one in model.detokenise([one.tokens for one in own])]
+            own, [not says_twice(text, one) for one in model.detokenise([one.tokens for one in own])]
         )
         (best,) = model.detokenise([own[0].tokens])
     names = lost_names(text, best)
