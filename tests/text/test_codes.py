@@ -49,6 +49,16 @@ def same_codes(one: CodedText, other: CodedText) -> bool:
             "<%= name %> of \\setlist{a}, \\ref{b} or \\ with \\r\\n, and\\or",
             ["<%= name %>", "\\setlist", "{a}", "\\ref", "{b}", "\\", "\\r\\n"],
         ),
+        (
+            "Open config.json, ~/x/README.md, ../a.tar.gz or docs/index.html. Not Node.js, .json, e.g. it",
+            ["config.json", "~/x/README.md", "../a.tar.gz", "docs/index.html"],
+        ),
+        ("See example.com/a?b=c#d, not example.com. A and/or b", ["example.com/a?b=c#d"]),
+        (
+            "Key 550e8400-e29b-41d4-a716-446655440000 of d41d8cd98f00b204, misunderstandings, 2024-03-15",
+            ["550e8400-e29b-41d4-a716-446655440000", "d41d8cd98f00b204"],
+        ),
+        ("Copy :count files: to [[place]] (:name), 10:30 and:or :-) :", [":count", "[[place]]", ":name"]),
         ("'{' and '{name}' before '}'", ["'{'", "{name}", "'}'"]),
         ("See <1>the guide</1> <2/>, 1 <2> 3", ["<1>", "</1>", "<2/>", "<2>"]),
         (
@@ -163,6 +173,9 @@ def test_codes_go_as_marks_and_come_back_spaced_as_they_were(
             "{0} von {1}-Bit {2}-Dateien",
             "{{count}} von %(n)d-Bit %s-Dateien",
         ),
+        ("{name}'s file", "{0}s Datei", "{name}'s Datei"),
+        ("%1$s’s file", "{0} s Datei", "%1$s's Datei"),
+        ("{count}s ago", "vor {0}s", "vor {count}s"),
         ("Wait {count} days", "{0}-Tage warten", "{count} Tage warten"),
         ("%d times", "{0}-mal", "%d-mal"),
         ("the <b>low</b>-fat milk", "die {0}fett {1}-arme Milch", "die <b>fett</b>-arme Milch"),

@@ -23,6 +23,12 @@ _NO_LANGUAGE = "code|kbd|pre|samp|script|style|var"  # elements whose content is
 
 _ARGUMENT = r"(?:<[\w.-]+>|--?[\w-]*|\.\.\.)"
 
+_FILES = (  # endings of files; not those that are names, too: Node.js, ASP.NET
+    "bat|bin|bmp|cfg|conf|config|csv|css|dll|docx?|dmg|exe|gif|gz|html?|ini|jar|jpe?g|json|log|md|mp[34]|pdf|php"
+    "|png|po|pptx?|ps1|py|rpm|rst|sh|sql|svg|tar|tgz|toml|tmx|tsv|txt|wav|xlf|xliff|xlsx?|xml|ya?ml|zip"
+)
+_SITES = "com|org|net|edu|gov|info|io|dev|eu|de|at|ch|uk|fr"  # where a word and a slash are an address
+
 _KINDS = {
     "break": r"(?<!\\)(?:\\r)?\\n|(?<!\\)\\r(?![a-z]{2})|<br\s*/?>",  # not TeX's \\ref
     "element": rf"<(?P<name>{_NO_LANGUAGE})\b[^<>]*>"
@@ -38,16 +44,23 @@ _KINDS = {
     # The full stop at the end is the sentence's, not the address's.
     "address": r"(?:(?:https?|ftps?|sftp|file|ssh|git|svn|ldap|irc)://|mailto:|www\.(?=\w))"
     r"[^\s<>\"“”„«»{}|\\^`]*[\w/#=&%+~@$]"
-    r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
+    r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"
+    rf"|(?<![\w.@/-])(?:[a-z\d-]{{1,63}}\.){{1,8}}(?:{_SITES})/[^\s<>\"“”„«»{{}}|\\^`]*[\w/#=&%+~@$]",
+    "file": r"(?<![\w.\\%])(?:[~.]?\.?/)?(?:[\w.-]{1,64}/){0,16}"
+    rf"[\w.-]{{0,64}}\w\.(?:{_FILES})(?![\w/])(?!\.\w)",
+    # Checksums, keys, numbers of things. Models leave out some of their characters.
+    "identifier": r"(?<![\w-])(?:[\dA-Fa-f]{4,12}-){2,8}[\dA-Fa-f]{4,12}(?![\w-])"
+    r"|(?<!\w)(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{14,512}(?!\w)",
     "path": r"(?<!\w)(?:[A-Za-z]:\\|\\\\(?=[\w.-]+\\))(?:[^\s\"'<>|*?]*[^\s\"'<>|*?.,;:!)])?",
     # Models write "<" for other backslashes.
     "escape": r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\\tbfav0\"'])"
     r"|(?<!\w)\\(?:[A-Za-z]{2,}|(?=\s|$))",
-    "weblate": r"\[X\d+X\]",
+    "weblate": r"\[X\d+X\]|\[\[[^\[\]\n]{1,200}\]\]",
     "braces": r"'[{}]'|\{\{\{[^{}\n]{0,200}\}\}\}|\$?\{\{[^{}\n]{0,200}\}\}|\{%[^{}\n]{0,200}%\}"
     r"|\#?\$\{[^{}\n]{0,200}\}"
     r"|[%\#]\{[^{}\n]{0,200}\}"
     r"|\{\s*[\w$@.\#\[\]'\"()/-]{0,100}\s*(?:[!:,|?][^{}\n]{0,200})?\}",
+    "colon": r"(?<![^\s\"'(\[]):[A-Za-z_]\w*(?::(?!\w))?",  # Laravel's, and :smile:
     "dollar": r"\$\[\w+\]|\$\(\w+\)|\$[A-Za-z_]\w*\$?|\b__\w+?__\b|(?<!\w)@[A-Za-z_]\w*@?",
     "percent": r"%%"
     r"|%\#?@(?:\w+@)?|%\d+\$@"
@@ -66,7 +79,9 @@ _KINDS = {
 }
 _CODE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.S)
 # Without one of these there is no code.
-_HINT = re.compile(rf"[<>\[&\\%{{$#@_`{OBJECT}]|://|mailto:|www\.|(?<!\w)-[-A-Za-z]|{SYMBOL}")
+_HINT = re.compile(
+    rf"[<>\[&\\%{{$#@_`{OBJECT}]|://|mailto:|www\.|(?<!\w)-[-A-Za-z]|(?<!\w):[A-Za-z_]|\w\.[a-z]|\w{{14}}|\w-\w+-\w|{SYMBOL}"
+)
 _TAG = re.compile(r"[<\[](?P<end>/?)(?P<name>[\w:.-]+).*?(?P<empty>/?)[>\]]", re.S)
 
 
