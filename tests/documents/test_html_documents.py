@@ -66,22 +66,6 @@ def test_a_code_may_move_in_its_sentence() -> None:
     assert done == b"<p><kbd>F1</kbd> ist <b>die rote</b> Taste.</p>"
 
 
-@pytest.mark.parametrize(
-    ("source", "translation", "done"),
-    [
-        ("It weighs 5&nbsp;kg.", "Es wiegt 5 kg.", "Es wiegt 5&nbsp;kg."),
-        ("It costs 5&nbsp;euros.", "Es kostet 5 Euro und 15 Cent.", "Es kostet 5&nbsp;Euro und 15 Cent."),
-        ("See No.&nbsp;5.", "Siehe Nr. 5.", "Siehe Nr.&nbsp;5."),
-        ("5&nbsp;to 6", "5 bis 6", "5&nbsp;bis 6"),
-        ("Ada&nbsp;Lovelace wrote", "Geschrieben hat Ada Lovelace", "Geschrieben hat Ada&nbsp;Lovelace"),
-    ],
-)
-def test_spaces_that_forbid_a_line_break_come_back_between_the_same_words_or_beside_the_number(
-    source: str, translation: str, done: str
-) -> None:
-    assert written("a.html", f"<p>{source}</p>".encode(), [translation]) == f"<p>{done}</p>".encode()
-
-
 def test_tags_that_do_not_match_stay_where_they_are() -> None:
     page = b"<p>a </i> <b>b <i>c</b> d</i></p><code>e<p>f"
     assert texts("a.html", page) == ["a <1/> <2>b <3/>c</2> d<4/>", "<1/>e", "f"]

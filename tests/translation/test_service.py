@@ -245,6 +245,24 @@ def test_line_breaks_written_as_escapes_or_tags_end_a_line() -> None:
     assert done.text == "ONE LINE\\nTWO LINES<br>THREE LINES"
 
 
+@pytest.mark.parametrize(
+    ("source", "written", "shown"),
+    [
+        ("It weighs 5~kg.", "Es wiegt 5 kg.", "Es wiegt 5~kg."),
+        ("It costs 5~euros.", "Es kostet 5 Euro und 15 Cent.", "Es kostet 5~Euro und 15 Cent."),
+        ("See No.~5.", "Siehe Nr. 5.", "Siehe Nr.~5."),
+        ("5~to 6", "5 bis 6", "5~bis 6"),
+        ("Ada~Lovelace wrote", "Geschrieben hat Ada Lovelace", "Geschrieben hat Ada~Lovelace"),
+    ],
+)
+def test_spaces_that_forbid_a_line_break_come_back_between_the_same_words_or_beside_the_number(
+    source: str, written: str, shown: str
+) -> None:
+    source, shown = source.replace("~", "\xa0"), shown.replace("~", "\xa0")
+    assert translate([source], says={source: written})[0][0].text == shown
+    assert translate([source], taught={source: written})[0][0].text == written
+
+
 def test_columns_between_tabs_are_texts_of_their_own() -> None:
     (done,), rounds = translate(["Name:\t%s\tLast seen \t then"])
     assert done.text == "NAME:\t%s\tLAST SEEN \t THEN"

@@ -32,9 +32,6 @@ MOST_CHARACTERS = 64_000_000
 MOST_ELEMENTS = 1_000_000
 """Tags of a file's markup, and values of other formats: seconds of work, and memory for their places."""
 _MAY_BE_CODE = re.compile(r"[%$<>{}\[\]&@\\/]|__")
-_MOST_HARD_SPACES = 50  # of one text
-_HARD_SPACE = re.compile(r"(\S{1,40})([\xa0\u202f])(?=(\S{1,40}))")
-_SIGNS = "\"'()[].,;:!?"  # that are no part of a number
 DEEPEST = 256  # elements in elements, lists in lists
 
 
@@ -158,10 +155,7 @@ class Places(Generic[AnyStr]):
         at = 0
         for place in self._places:
             before = [unit.text for unit in self.units[at : at + place.texts]]
-            own = [
-                with_hard_spaces(source, _joined(text))
-                for source, text in zip(before, translations[at : at + place.texts], strict=True)
-            ]
+            own = [tuple(_joined(text)) for text in translations[at : at + place.texts]]
             at += place.texts
             if place.fills or own != before:
                 changes.append((place.start, place.end, partial(place.write, own)))
@@ -266,29 +260,6 @@ def is_prose(text: str) -> bool:
 def plain(text: Text) -> str:
     """A text without markup; codes that were recognised in it are strings again."""
     return printable("".join(map(str, text)))
-
-
-def with_hard_spaces(source: Text, translation: Text) -> tuple[Token, ...]:
-    """Spaces that forbid a line break, as in `5 kg`, between the words that had one between them, or beside
-    the number, whatever the word beside it has become."""
-    found = [pair for token in source if isinstance(token, str) for pair in _HARD_SPACE.findall(token)]
-    tokens = list(translation)
-    for before, space, after in found[:_MOST_HARD_SPACES]:
-        wanted = re.compile(_where(before, after))
-        for i, token in enumerate(tokens):
-            if isinstance(token, str):
-                tokens[i] = wanted.sub(space, token)
-    return tuple(tokens)
-
-
-def _where(before: str, after: str) -> str:
-    """Matches the space between two words, or beside a number among them."""
-    first, second = re.escape(before.lstrip(_SIGNS)), re.escape(after.rstrip(_SIGNS))
-    if any(map(str.isdigit, first)):
-        return rf"(?:(?<=^{first})|(?<=\W{first})) (?=\w)"
-    if any(map(str.isdigit, second)):
-        return rf"(?<=\S) (?={second}(?!\w))"
-    return f"(?<={re.escape(before)}) (?={re.escape(after)})"
 
 
 def require_size(characters: int, most: int = MOST_CHARACTERS) -> None:

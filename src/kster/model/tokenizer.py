@@ -21,6 +21,7 @@ NO_LIMIT = 10**9
 WORTH_THREADS = 64  # texts; for a list SentencePiece starts a thread on every core, which takes a millisecond
 
 _SPACES = re.compile(" +")
+_HARD_SPACES = {0xA0: " ", 0x202F: " "}
 _NEEDED = {  # the least that a tokenizer is read from
     "marian": ("vocab.json", "source.spm", "target.spm"),
     "m2m_100": ("vocab.json", "sentencepiece.bpe.model"),
@@ -103,7 +104,8 @@ class MarianTokens:
         self.language_codes = [code.strip("<>") for code in codes]  # of a multilingual model's targets
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._ids(texts, 0)
+        """Spaces that forbid a line break are made plain: models have read few but those behind numbers."""
+        return self._ids([text.translate(_HARD_SPACES) for text in texts], 0)
 
     def target_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Punctuation that the model does not know is made plain, or a memory would teach it to leave it

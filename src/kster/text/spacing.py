@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kster.text.codes import Code, Token
+from kster.text.codes import Code, Fixed, Token
 
 CLOSING = ".,;:!?…)]}»”’%"  # no space before these …
 OPENING = "([{«„‚¿¡@#/-"  # … and none after these
@@ -21,6 +21,9 @@ _NUMBER = re.compile(  # what stands for one: %d, %(n)d, %n, #, {count}, {{ n }}
     r"\#|%n|%(?:\(\w+\)|\d+\$)?[-+\#0']*\d*(?:hh|h|ll|l|z|j|t|q|I64)?[diu]"
     r"|\$?\{{1,2}\s*(?:n|num|number|total|\w*[cC]ount)\s*\}{1,2}"
 )
+_MOST_HARD_SPACES = 50  # of one text
+_HARD_SPACE = re.compile(r"(\S{1,40})([\xa0\u202f])(?=(\S{1,40}))")
+_SIGNS = "\"'()[].,;:!?"  # that are no part of a number
 
 Solid = str | Code  # a text, or a standalone code: something that a space can be beside
 
@@ -192,3 +195,26 @@ def _texts_apart(left: str, right: str, gap: Gap) -> bool:
     if b in _QUOTES:
         return gap.after
     return gap.before if a in _QUOTES else True
+
+
+def with_hard_spaces(source: Sequence[Token], translation: Sequence[Token]) -> list[Token]:
+    """Spaces that forbid a line break, as in `5 kg`, between the words that had one between them, or beside
+    the number, whatever the word beside it has become."""
+    found = [pair for token in source if isinstance(token, str) for pair in _HARD_SPACE.findall(token)]
+    tokens = list(translation)
+    for before, space, after in found[:_MOST_HARD_SPACES]:
+        wanted = re.compile(_where(before, after))
+        for i, token in enumerate(tokens):
+            if isinstance(token, str) and not isinstance(token, Fixed):
+                tokens[i] = wanted.sub(space, token)
+    return tokens
+
+
+def _where(before: str, after: str) -> str:
+    """Matches the space between two words, or beside a number among them."""
+    first, second = re.escape(before.lstrip(_SIGNS)), re.escape(after.rstrip(_SIGNS))
+    if any(map(str.isdigit, first)):
+        return rf"(?:(?<=^{first})|(?<=\W{first})) (?=\w)"
+    if any(map(str.isdigit, second)):
+        return rf"(?<=\S) (?={second}(?!\w))"
+    return f"(?<={re.escape(before)}) (?={re.escape(after)})"

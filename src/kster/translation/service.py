@@ -19,6 +19,7 @@ from kster.text.codes import Code, CodedText, Fixed, Token, between_tabs, merged
 from kster.text.made_up import without_made_up
 from kster.text.messages import Message, numbers_as_codes, with_messages
 from kster.text.recognition import with_codes
+from kster.text.spacing import with_hard_spaces
 from kster.text.symbols import other_scripts
 from kster.translation.confidence import word_confidences
 from kster.translation.decoding import Decoding
@@ -164,7 +165,7 @@ class _Plan:
         }
         written = _with_branches(self._joined(best), inner)
         mended = self._without_made_up(written)
-        content = merged(mended)
+        content = merged(with_hard_spaces(self._text.tokens, mended))
         tokens: list[TokenExplanation] = [token for piece in translated for token in piece.tokens]
         text = "".join(map(str, content))
         return Translation(
