@@ -265,6 +265,13 @@ def links(source: str, target: str, words: list[tuple[int, int]]) -> list[Link]:
             [(0, 2), (1, 0), (2, 1), (3, 1), (4, 3)],
             "<b>Die <i>Abtropfschale</i></b> spülen.",
         ),
+        (  # no pair is left without words where another one has several
+            "Press the <b>red button</b> <a>link</a>!",
+            "Press the red button link!",
+            "Drücken Sie den roten Schaltflächenlink!",
+            [(0, 0), (1, 2), (2, 3), (3, 4), (4, 4), (5, 5)],
+            "Drücken Sie den <b>roten</b> <a>Schaltflächenlink</a>!",
+        ),
         ("a %s b", "a b", "", [], "%s"),
     ],
 )

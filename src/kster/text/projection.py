@@ -188,8 +188,11 @@ def _place_pair(child: _Node, parent: _Node, taken: Sequence[_Node], aligned: Al
     free = set(range(parent.first, parent.last))
     for other in taken:
         free.difference_update(range(other.first, other.last))
-    words = [t for s in range(child.begin, child.end) for t in aligned[s] if t in free]
-    first, last = _densest(sorted(set(words)), free)
+    words = {t for s in range(child.begin, child.end) for t in aligned[s]}
+    first, last = _densest(sorted(words & free), free)
+    if first == last and (ceded := _ceded(words, taken)) is not None:
+        first, last = ceded, ceded + 1
+        free.add(ceded)
     if first == last:
         first = last = _beside(child, parent, taken, aligned)
         if child.begin < child.end and first in free:
@@ -198,6 +201,20 @@ def _place_pair(child: _Node, parent: _Node, taken: Sequence[_Node], aligned: Al
     child.last = parent.last if child.closing is None else last
     if any(child.first < other.last and other.first < child.last for other in taken):  # a half, reaching far
         child.first, child.last = (first, last) if first in free else (parent.last, parent.last)
+
+
+def _ceded(words: set[int], taken: Sequence[_Node]) -> int | None:
+    """One of the words, from a pair that has it at an end and others beside: two words became a compound."""
+    for other in taken:
+        if other.last - other.first < 2 or other.opening is None or other.closing is None:
+            continue
+        if other.last - 1 in words:
+            other.last -= 1
+            return other.last
+        if other.first in words:
+            other.first += 1
+            return other.first - 1
+    return None
 
 
 def _densest(words: Sequence[int], free: set[int]) -> Span:
