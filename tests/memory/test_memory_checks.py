@@ -7,7 +7,7 @@ import pytest
 from kster.errors import KsterError
 from kster.memory import Memory
 from kster.memory.checks import KINDS, findings
-from kster.memory.checks.pairs import codes_differ, is_copy, is_empty, numbers_differ
+from kster.memory.checks.pairs import codes_differ, is_copy, is_empty, new_numbers, numbers_differ
 from kster.memory.segment import Segment
 
 
@@ -51,6 +51,23 @@ def test_a_number_of_one_side_alone_is_listed(source: str, target: str) -> None:
 )
 def test_numbers_may_be_written_in_another_way(source: str, target: str) -> None:
     assert numbers_differ(source, target) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "new"),
+    [
+        ("The concert begins at 5 pm.", "Das Konzert beginnt um 50 Uhr.", {"50"}),
+        ("The concert begins at 5 pm.", "Das Konzert beginnt um 17 Uhr.", set()),
+        ("at 5 p.m.", "um 17:00 Uhr", set()),
+        ("The gates close at 9 am.", "Die Tore schließen um 98 Uhr.", {"98"}),
+        ("1,250.75 EUR", "1.250,75 EUR", set()),
+        ("10,000 steps", "10\u202f000 Schritte", set()),
+        ("two lids of 12", "2 Deckel", set()),
+        ("Open the lid.", "Öffnen Sie den Deckel.", set()),
+    ],
+)
+def test_a_number_that_the_source_has_in_no_form_is_new(source: str, target: str, new: set[str]) -> None:
+    assert new_numbers(source, target) == new
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 Three things are checked in the finished text, since no single token shows them:
 
 - A source with a negation must not become a translation without one, nor the other way round. No name or
-  number is left out that another hypothesis has, beside all the words of the best.
+  number is left out that another hypothesis has, beside all the words of the best; and no number is made
+  up, where an example's digits follow those of the source ("um 50 Uhr" for "5 pm", beside "um 20 Uhr").
 - An order is not said twice, where one example has "Füllen Sie …" and another one "… füllen"; nor is a noun.
 - One sentence speaks to its reader in one voice ("Sie" or "du"), that of the memory's similar segments if
   they have a clear one. If the best does not, the sentence is searched for once more without the words of
@@ -21,6 +22,7 @@ import torch
 from torch import Tensor
 
 from kster.memory import SearchableMemory
+from kster.memory.checks.pairs import new_numbers
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
 from kster.text.du_forms import repeats_order, says_twice
@@ -72,7 +74,8 @@ def _informally(
 
 
 def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
-    """With the best first that says nothing twice, denies what its source denies, and leaves no name out."""
+    """With the best first that says nothing twice, makes up no number, denies what its source denies, and leaves
+    no name out."""
     if len(own) < 2:
         return own
     languages = model.source_lang or "", model.target_lang or ""
@@ -81,6 +84,10 @@ def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[H
         own = first_good(
             own, [not says_twice(text, one) for one in model.detokenise([one.tokens for one in own])]
         )
+        (best,) = model.detokenise([own[0].tokens])
+    if new_numbers(text, best):
+        written = model.detokenise([one.tokens for one in own])
+        own = first_good(own, [not new_numbers(text, one) for one in written])
         (best,) = model.detokenise([own[0].tokens])
     names = lost_names(text, best)
     denies = is_negated(best, languages[1])
