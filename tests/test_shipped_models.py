@@ -15,6 +15,7 @@ from kster import BaseModel, Memory, Translator
 from kster.formats import Pair, read_pairs
 from kster.memory.checks.pairs import new_numbers
 from kster.terms import Term, term
+from kster.text.currencies import currencies
 from kster.text.du_forms import repeats_order
 from kster.text.negation import loses_negation
 from kster.text.voice import is_mixed, lacks_verb, voices_in
@@ -62,6 +63,11 @@ def test_a_good_sentence_is_translated_well(english_german: Translator) -> None:
     (translation,) = english_german.translate(["I would like to thank the President for her report."])
     reference = "Ich möchte der Präsidentin für ihren Bericht danken."
     assert sacrebleu.sentence_chrf(translation.text, [reference]).score > 60
+
+
+def test_euros_stay_euros() -> None:
+    made = Translator(ROOT / "models" / "de-en").translate(["Das Ticket kostet 5 €.", "Preis: 9 Euro"])
+    assert [currencies(one.text) for one in made] == [{"euro"}, {"euro"}]
 
 
 def test_what_was_imported_or_added_comes_back_word_for_word(

@@ -97,11 +97,12 @@ def test_pairs_whose_numbers_or_placeholders_differ_can_be_left_out() -> None:
         ("Open {0} now", "Öffnen Sie jetzt {0}"),
         ("Open {name} now", "Öffnen Sie jetzt {Name}"),
         ("Press <b>OK</b>", "Drücken Sie OK"),
+        ("It costs $5.", "Es kostet 5 €."),
     ]
     report = CleaningReport()
     strict = CleaningSettings(same_numbers=True, same_placeholders=True)
     assert list(Cleaner(strict, None).clean(pairs, report)) == [pairs[0], pairs[1], pairs[3]]
-    assert (report.dropped["numbers"], report.dropped["placeholders"]) == (1, 2)
+    assert [report.dropped[rule] for rule in ("numbers", "currencies", "placeholders")] == [1, 1, 2]
     assert clean(pairs)[1] == {}
 
 

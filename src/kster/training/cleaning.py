@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kster.text.currencies import currencies
 from kster.text.recognition import are_kept
 from kster.training.settings import CleaningSettings
 
@@ -26,6 +27,7 @@ RULES = (
     "ratio",
     "copied",
     "numbers",
+    "currencies",
     "placeholders",
     "language",
     "held_out",
@@ -134,6 +136,8 @@ class Cleaner:
             return "copied"
         if limits.same_numbers and _digits(source) != _digits(target):
             return "numbers"
+        if limits.same_numbers and currencies(source) != currencies(target):
+            return "currencies"
         if limits.same_placeholders and not are_kept(source, target):
             return "placeholders"
         if self.profile is not None and self.profile.is_mixed_up(source, target):

@@ -58,7 +58,7 @@ class CleaningSettings:
     # A target equal to its source is kept up to this many words (names, codes).
     max_copied_words: Annotated[int, Range(0)] = 3
     language_identity: bool = True
-    same_numbers: bool = False  # both sides have the same digits, in whatever order
+    same_numbers: bool = False  # both sides have the same digits, in whatever order, and euros or dollars
     same_placeholders: bool = False  # and the same placeholders and tags
     duplicates: bool = True
     held_out: tuple[str, ...] = ()  # text files whose sentences must not be trained on (tests)

@@ -1,10 +1,11 @@
 """Which of a search's hypotheses is taken: the best, or one nearly as good without an error of the best.
 
-Three things are checked in the finished text, since no single token shows them:
+These things are checked in the finished text, since no single token shows them:
 
 - A source with a negation must not become a translation without one, nor the other way round. No name or
   number is left out that another hypothesis has, beside all the words of the best; and no number is made
   up, where an example's digits follow those of the source ("um 50 Uhr" for "5 pm", beside "um 20 Uhr").
+- Euros stay euros, and dollars dollars.
 - An order is not said twice, where one example has "Füllen Sie …" and another one "… füllen"; nor is a noun.
 - One sentence speaks to its reader in one voice ("Sie" or "du"), that of the memory's similar segments if
   they have a clear one. If the best does not, the sentence is searched for once more without the words of
@@ -25,6 +26,7 @@ from kster.memory import SearchableMemory
 from kster.memory.checks.pairs import new_numbers
 from kster.model import BaseModel
 from kster.model.step import Candidates, Predict
+from kster.text.currencies import currencies, with_currency_of
 from kster.text.du_forms import repeats_order, says_twice
 from kster.text.informal import informal
 from kster.text.names import lost_names, says_more
@@ -74,8 +76,9 @@ def _informally(
 
 
 def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
-    """With the best first that says nothing twice, makes up no number, denies what its source denies, and leaves
-    no name out."""
+    """With the best first that says nothing twice, makes up no number, denies what its source denies, and
+    leaves no name out; in its source's currency."""
+    own = _in_its_currency(model, text, own)
     if len(own) < 2:
         return own
     languages = model.source_lang or "", model.target_lang or ""
@@ -99,6 +102,19 @@ def true_to_source(model: BaseModel, text: str, own: list[Hypothesis]) -> list[H
     else:
         good = [says_more(best, one, names) or adds_negation(text, best, one, *languages) for one in written]
     return first_good(own, good)
+
+
+def _in_its_currency(model: BaseModel, text: str, own: list[Hypothesis]) -> list[Hypothesis]:
+    """With euros for dollars, or the other way round, where the source names no others."""
+    if not currencies(text):
+        return own
+    said = list(own)
+    for i, written in enumerate(model.detokenise([one.tokens for one in own])):
+        new = with_currency_of(text, written)
+        tokens = model.tokenise_target([new])[0][:-1]
+        if new != written and model.detokenise([tokens]) == [new]:
+            said[i] = Hypothesis(tuple(tokens), own[i].score)
+    return said
 
 
 def first_good(own: list[Hypothesis], good: Sequence[bool]) -> list[Hypothesis]:

@@ -53,7 +53,9 @@ def new_numbers(source: str, target: str) -> set[str]:
     """The numbers of a target that its source has in no form; 5 pm may be 17."""
     if not any(map(str.isdecimal, target)):
         return set()
-    known, said = ({_digits(n).lstrip("0") or "0" for n in _NUMBER.findall(text)} for text in (source, target))
+    known, said = (
+        {_digits(n).lstrip("0") or "0" for n in _NUMBER.findall(text)} for text in (source, target)
+    )
     new = said - known - numbers_in_words(source)
     if _AFTERNOON.search(source):
         new -= {"0", *(str(int(number) + 12) for number in known)}
