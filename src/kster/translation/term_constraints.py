@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kster.terms import Term
 from kster.translation.term_agreement import Agreement
 
@@ -104,13 +107,46 @@ class Progress:
         self.unmet = sum(count for count, _ in self.left)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Beginnings:
+    """The tokens that begin a form of a missing term, and the progress after each.
+
+    All that miss the same terms have them in common. alike: `outside`, and one progress of all that miss the
+    same terms, and have begun the same.
+    """
+
+    forms: dict[int, Progress]
+    outside: Progress  # after any other token
+    tokens: NDArray[np.int64]  # (w,)
+    alike: list[Progress]
+    kinds: NDArray[np.int64]  # (1 + w,) which of `alike` stands for what is outside, and after each token
+
+    @classmethod
+    def of(cls, forms: dict[int, Progress], outside: Progress) -> Beginnings:
+        alike, kinds, numbers = [outside], [0], dict[tuple[object, ...], int]()
+        for after in forms.values():
+            own = after.left, after.ended and after.ended[0], *(i for i, _ in after.within)
+            number = numbers.setdefault(own, len(alike))
+            if number == len(alike):
+                alike.append(after)
+            kinds.append(number)
+        return cls(forms, outside, np.fromiter(forms, np.int64, len(forms)), alike, np.array(kinds))
+
+
 class Ahead(NamedTuple):
     """What may follow a hypothesis."""
 
-    forms: dict[int, Progress]
-    """The tokens that begin a form or go on with one, each with the progress after it."""
-    outside: Progress
-    """After any other token."""
+    beginnings: Beginnings
+    going_on: dict[int, Progress]
+    """The tokens that go on with a form that it is in or has just ended, whether or not they begin one, too."""
+    tokens: NDArray[np.int64]
+    """(w + g,) the tokens of both."""
+    twice: list[int]
+    """Which of the w are among the g, too, and count there."""
+
+    def after(self, token: int) -> Progress:
+        going_on = self.going_on.get(token)
+        return going_on or self.beginnings.forms.get(token, self.beginnings.outside)
 
 
 class Course:
@@ -122,11 +158,23 @@ class Course:
     def __init__(self, requirements: Sequence[Requirement]) -> None:
         self._tries = [one.trie for one in requirements]
         self._known: dict[tuple[object, ...], Progress] = {}
+        self._beginnings: dict[
+            tuple[object, ...], Beginnings
+        ] = {}  # by what is left, and whether that is all
         self.start = self._one(tuple((one.count, ROOT) for one in requirements), first=True)
 
     def ahead(self, progress: Progress) -> Ahead:
         if progress.ahead is None:
-            progress.ahead = Ahead(self._forms(progress), self._one(progress.left))
+            same = progress.left, progress.first
+            beginnings = self._beginnings.get(same)
+            if beginnings is None:
+                outside = self._one(progress.left)
+                beginnings = self._beginnings[same] = Beginnings.of(self._begun(progress), outside)
+            going_on = self._gone_on(progress)
+            tokens = np.fromiter(going_on, np.int64, len(going_on))
+            tokens = np.concatenate((beginnings.tokens, tokens)) if going_on else beginnings.tokens
+            twice = [i for i, token in enumerate(beginnings.forms) if token in going_on] if going_on else []
+            progress.ahead = Ahead(beginnings, going_on, tokens, twice)
         return progress.ahead
 
     def _one(
@@ -142,24 +190,41 @@ class Course:
         known = self._known.get(key)
         return known or self._known.setdefault(key, Progress(*key))
 
-    def _forms(self, progress: Progress) -> dict[int, Progress]:
-        places: list[Place] = list(progress.within)
-        if progress.ended is not None:
-            places.append(progress.ended)  # a longer form may go on where a shorter one has ended
-        for i, (count, node) in enumerate(progress.left):
-            if count:
-                roots = {ROOT, node, FIRST_ROOT if progress.first else ROOT}
-                places += [(i, root) for root in roots]
+    def _roots(self, progress: Progress) -> list[Place]:
+        """Where forms of the missing terms begin."""
+        first = FIRST_ROOT if progress.first else ROOT
+        return [
+            (i, root)
+            for i, (count, node) in enumerate(progress.left)
+            if count
+            for root in {ROOT, node, first}
+        ]
+
+    def _begun(self, progress: Progress) -> dict[int, Progress]:
+        """The progress after each token that begins a form."""
         reached: dict[int, list[Place]] = {}
-        for i, node in places:
+        for i, node in self._roots(progress):
             for token, child in self._tries[i].children[node].items():
                 reached.setdefault(token, []).append((i, child))
-        going_on = {token for i, node in progress.within for token in self._tries[i].children[node]}
-        return {
-            token: self._after(progress, nodes, token not in going_on) for token, nodes in reached.items()
-        }
+        outside = self._one(progress.left)
+        return {token: self._after(outside, nodes, begun=True) for token, nodes in reached.items()}
 
-    def _after(self, progress: Progress, nodes: list[Place], begun: bool) -> Progress:
+    def _gone_on(self, progress: Progress) -> dict[int, Progress]:
+        """The progress after each token that goes on with a form."""
+        inside = {token for i, node in progress.within for token in self._tries[i].children[node]}
+        places = list(progress.within)
+        if progress.ended is not None:
+            places.append(progress.ended)  # a longer form may go on where a shorter one has ended
+        after = {}
+        for token in dict.fromkeys(token for i, node in places for token in self._tries[i].children[node]):
+            each = (
+                (i, self._tries[i].children[node].get(token)) for i, node in places + self._roots(progress)
+            )
+            nodes = [(i, child) for i, child in each if child is not None]
+            after[token] = self._after(progress, nodes, begun=token not in inside)
+        return after
+
+    def _after(self, progress: Progress, nodes: list[Place], *, begun: bool) -> Progress:
         left = list(progress.left)
         within: list[Place] = []
         ended, grown = None, False
