@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ class Requirement:
     agreement: Agreement | None = None
 
 
+Numbers = NDArray[np.float64]
 Place = tuple[int, int]  # the number of a requirement, and a node of its trie
 
 
@@ -107,46 +109,91 @@ class Progress:
         self.unmet = sum(count for count, _ in self.left)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Beginnings:
-    """The tokens that begin a form of a missing term, and the progress after each.
+class Outlook(NamedTuple):
+    """What hypotheses come to by tokens, as numbers: one column each; of up to k requirements."""
 
-    All that miss the same terms have them in common. alike: `outside`, and one progress of all that miss the
-    same terms, and have begun the same.
-    """
-
-    forms: dict[int, Progress]
-    outside: Progress  # after any other token
-    tokens: NDArray[np.int64]  # (w,)
-    alike: list[Progress]
-    kinds: NDArray[np.int64]  # (1 + w,) which of `alike` stands for what is outside, and after each token
+    unmet: Numbers  # how many terms are missing then
+    within: Numbers  # whether it is in a form
+    goes_on: Numbers  # whether that went on, rather than having been begun
+    left: Numbers  # (k, …) how often each requirement is still to be met
+    inside: Numbers  # (k, …) whether it is in a form of one that is
+    begun: Numbers  # (k, …) whether it has begun one
 
     @classmethod
-    def of(cls, forms: dict[int, Progress], outside: Progress) -> Beginnings:
-        alike, kinds, numbers = [outside], [0], dict[tuple[object, ...], int]()
-        for after in forms.values():
-            own = after.left, after.ended and after.ended[0], *(i for i, _ in after.within)
-            number = numbers.setdefault(own, len(alike))
-            if number == len(alike):
-                alike.append(after)
-            kinds.append(number)
-        return cls(forms, outside, np.fromiter(forms, np.int64, len(forms)), alike, np.array(kinds))
+    def of(cls, columns: Numbers) -> Outlook:
+        """columns: (3 + 3k, …)"""
+        return cls(*columns[:3], *columns[3:].reshape(3, -1, *columns.shape[1:]))
 
 
-class Ahead(NamedTuple):
+def _column(after: Progress, k: int) -> list[float]:
+    places = {i for i, _ in after.within}
+    begun = (places or ({after.ended[0]} if after.ended else ())) if after.begun else ()
+    left = [count for count, _ in after.left] + [0] * (k - len(after.left))
+    goes_on = bool(after.within or after.ended) and not after.begun
+    inside = [i in places and left[i] > 0 for i in range(k)]
+    return [after.unmet, bool(places), goes_on, *left, *inside, *(i in begun for i in range(k))]
+
+
+@dataclass(slots=True, eq=False)
+class Beginnings:
+    """The tokens that begin a form of a missing term; all that miss the same terms have them in common."""
+
+    forms: dict[int, Progress]  # the progress after each
+    outside: Progress  # after any other token
+    tokens: NDArray[np.int64] = field(init=False)
+    _columns: dict[int, Numbers] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tokens = np.fromiter(self.forms, np.int64, len(self.forms))
+
+    def columns(self, k: int) -> Numbers:
+        """Those of `Outlook`, of what is outside and of the tokens."""
+        known = self._columns.get(k)
+        if known is None:
+            kinds, places, columns = dict[object, int](), [0], [_column(self.outside, k)]
+            for after in self.forms.values():  # many come to the same
+                own = after.left, after.ended and after.ended[0], *(i for i, _ in after.within)
+                places.append(kinds.setdefault(own, len(columns)))
+                if places[-1] == len(columns):
+                    columns.append(_column(after, k))
+            known = self._columns[k] = np.array(columns, np.float64)[places].T
+        return known
+
+
+@dataclass(slots=True, eq=False)
+class Ahead:
     """What may follow a hypothesis."""
 
     beginnings: Beginnings
-    going_on: dict[int, Progress]
-    """The tokens that go on with a form that it is in or has just ended, whether or not they begin one, too."""
-    tokens: NDArray[np.int64]
-    """(w + g,) the tokens of both."""
-    twice: list[int]
-    """Which of the w are among the g, too, and count there."""
+    going_on: dict[int, Progress]  # the tokens that go on with a form that it is in or has just ended
+    tokens: NDArray[np.int64] = field(init=False)  # of both
+    _columns: dict[int, Numbers] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        own = np.fromiter(self.going_on, np.int64, len(self.going_on))
+        self.tokens = np.concatenate((self.beginnings.tokens, own)) if len(own) else self.beginnings.tokens
+
+    def columns(self, k: int) -> Numbers:
+        """Those of `Outlook`, of what is outside and of the tokens."""
+        known = self._columns.get(k)
+        if known is None:
+            known = self.beginnings.columns(k)
+            if self.going_on:
+                own = np.array([_column(after, k) for after in self.going_on.values()], np.float64)
+                known = np.concatenate((known, own.T), axis=1)
+                for i, token in enumerate(self.beginnings.forms, 1):
+                    if token in self.going_on:  # and counts there: nobody can pay for it here
+                        known[3 : 3 + k, i] = inf
+            self._columns[k] = known
+        return known
 
     def after(self, token: int) -> Progress:
         going_on = self.going_on.get(token)
         return going_on or self.beginnings.forms.get(token, self.beginnings.outside)
+
+    def column_of(self, token: int) -> int:
+        """Where a token that goes on with a form is among all tokens."""
+        return len(self.beginnings.tokens) + list(self.going_on).index(token)
 
 
 class Course:
@@ -168,13 +215,9 @@ class Course:
             same = progress.left, progress.first
             beginnings = self._beginnings.get(same)
             if beginnings is None:
-                outside = self._one(progress.left)
-                beginnings = self._beginnings[same] = Beginnings.of(self._begun(progress), outside)
-            going_on = self._gone_on(progress)
-            tokens = np.fromiter(going_on, np.int64, len(going_on))
-            tokens = np.concatenate((beginnings.tokens, tokens)) if going_on else beginnings.tokens
-            twice = [i for i, token in enumerate(beginnings.forms) if token in going_on] if going_on else []
-            progress.ahead = Ahead(beginnings, going_on, tokens, twice)
+                begun, outside = self._begun(progress), self._one(progress.left)
+                beginnings = self._beginnings[same] = Beginnings(begun, outside)
+            progress.ahead = Ahead(beginnings, self._gone_on(progress))
         return progress.ahead
 
     def _one(

@@ -27,22 +27,21 @@ from kster.model.step import Candidates, Predict, Wanting
 from kster.terms.gender import Readings, readings_before
 from kster.translation.beams import IMPOSSIBLE, Beams, Chosen
 from kster.translation.term_agreement import DISAGREEMENT
-from kster.translation.term_constraints import Ahead, Beginnings, Course, Progress, Requirement
+from kster.translation.term_constraints import Ahead, Course, Outlook, Progress, Requirement
 from kster.translation.term_ways import Floats, Ways
 
 LEAST_BEAM = 4  # narrower, there is no room for hypotheses with a term beside those without
 COST_OF_BEGINNING = 1.5  # −log p of a form's first token at a good place, and …
 COST_OF_THE_REST = 1.0  # … of its other tokens, until one hypothesis has paid for them
 
-Way = tuple[float, float, float, int]  # as in the columns of `Ways`
-NO_WAY: Way = -inf, -inf, -inf, 0
 _Number = TypeVar("_Number", np.int64, np.float64)
 
 
 class _Sentence:
     """The progress of a sentence's beams."""
 
-    def __init__(self, requirements: Sequence[Requirement], course: Course, beam: int) -> None:
+    def __init__(self, requirements: Sequence[Requirement], course: Course, beam: int, k: int) -> None:
+        """k: the most requirements that a sentence of the batch has."""
         self.requirements, self.course = requirements, course
         self.progress = [course.start] * beam
         self.inner = [0.0] * beam  # what the form that each beam is in has cost since its first token
@@ -53,88 +52,57 @@ class _Sentence:
             tuple[int, int], float
         ] = {}  # … after a token that goes on with the form of a beam
         self.free = False  # all hypotheses have all terms: it is searched like any other from now on
-        self._rest = [COST_OF_THE_REST] * len(requirements)  # what forms cost after their beginning
-        self._paid = [False] * len(requirements)  # whether that is what one has cost
-        self._due: dict[Progress, tuple[float, tuple[float, ...]]] = {}
-        self._prices: dict[tuple[Beginnings, Readings | None], Floats] = {}
+        self.rests = [COST_OF_THE_REST] * k  # what forms cost after their beginning
+        self._paid = [False] * k  # whether that is what one has cost
+        self._costs = dict[Readings | None, list[float]]()
+        self._costs[None] = self._costs_after(None)
+        self._unused = course.ahead(course.start).beginnings.outside  # of beams that are not in use
 
-    def look_ahead(self) -> list[Floats]:
-        """What it costs each beam to go on (`_prices_of`)."""
+    def look_ahead(self) -> list[Ahead]:
+        """What may follow each beam."""
         self.ahead = [own.ahead or self.course.ahead(own) for own in self.progress]
-        prices = []
-        for ahead, said in zip(self.ahead, self.said, strict=True):
-            beginnings = ahead.beginnings
-            before = readings_before(said) if self.agrees and beginnings.forms else None
-            known = self._prices.get((beginnings, before))
-            if known is None:
-                known = self._prices[beginnings, before] = self._prices_of(beginnings, before)
-            prices.append(known)
-        return prices
+        return self.ahead
 
-    def _prices_of(self, beginnings: Beginnings, before: Readings | None) -> Floats:
-        """What it costs to go on outside of forms, and to begin each.
+    def costs_of_beginning(self) -> list[list[float]]:
+        """Of each beam, what it costs to begin a form of each requirement after what it has said."""
+        if not self.agrees:
+            return [self._costs[None]] * len(self.said)
+        found = []
+        for said, ahead in zip(self.said, self.ahead, strict=True):
+            before = readings_before(said) if len(ahead.tokens) else None
+            costs = self._costs.get(before)
+            if costs is None:
+                costs = self._costs[before] = self._costs_after(before)
+            found.append(costs)
+        return found
 
-        before: what the words that were said allow after them (`readings_before`). Returns (4, 1 + w): what
-        is taken from what a hypothesis promises, and what of it also from its score; how many terms it will
-        miss; whether it will be in a form.
+    def _costs_after(self, before: Readings | None) -> list[float]:
+        """before: what the words that were said allow after them (`readings_before`)."""
+        each = (one.agreement for one in self.requirements)
+        costs = [0.0 if own is None else own.cost_of_beginning(before) for own in each]
+        return costs + [0.0] * (len(self.rests) - len(costs))
+
+    def follow(
+        self, parents: list[int], tokens: list[int], inner: Floats, text_of: Callable[[int], str], eos: int
+    ) -> None:
+        """Go on with beams that have read these tokens after what their parents had read.
+
+        inner: (b, w) what the form has cost that each of the tokens ahead goes on with.
         """
-        rows = []
-        for after in beginnings.alike:
-            cost = self._cost_of_beginning(after, before)
-            rows.append((self.due(after)[0] + cost, cost, after.unmet, bool(after.within)))
-        return np.array(rows)[beginnings.kinds].T
-
-    def _cost_of_beginning(self, after: Progress, before: Readings | None) -> float:
-        """after: of the first token of a form, or of several."""
-        begun = (
-            after.within or (after.ended and (after.ended,)) or ()
-        )  # a form of one token has ended already
-        each = (self.requirements[i].agreement for i, _ in begun)
-        return min((0.0 if own is None else own.cost_of_beginning(before) for own in each), default=0.0)
-
-    def due(self, progress: Progress) -> tuple[float, tuple[float, ...]]:
-        """What the terms that a hypothesis misses will cost, and how much of that is for the rest of the
-        forms that it is in; few differ, so that is worked out once."""
-        known = self._due.get(progress)
-        if known is None:
-            within = {i for i, _ in progress.within if progress.left[i][0]}
-            due = sum(
-                count * (COST_OF_BEGINNING + rest)
-                for (count, _), rest in zip(progress.left, self._rest, strict=True)
-            )
-            rests = tuple(self._rest[i] for i in within)
-            known = self._due[progress] = due - COST_OF_BEGINNING * len(within), rests
-        return known
-
-    def go_on(self, beam: int, token: int, score: float, log_prob: float) -> Way:
-        """The way of a token that goes on with a form: its columns in `Ways`; score: with that token."""
-        after = self.ahead[beam].going_on[token]
-        due, rests = self.due(after)
-        if after.begun:  # what goes on has ended, and something else begins
-            score -= self._cost_of_beginning(after, readings_before(self.said[beam]))
-            return score, score - due, score - due if after.within else -inf, after.unmet
-        inner = self.inner_of[beam, token] = self.inner[beam] - log_prob
-        paid = sum(min(rest, inner) for rest in rests)
-        # Ways from one beam promise the same as long as they pay what is due, but for rounding.
-        before = round(score - due + inner, 3) if after.within else -inf
-        return score, round(score - due + paid, 3), before, after.unmet
-
-    def follow(self, parents: list[int], tokens: list[int], text_of: Callable[[int], str], eos: int) -> None:
-        """Go on with beams that have read these tokens after what their parents had read."""
-        nothing = self.course.ahead(self.course.start).beginnings.outside  # of beams that are not in use
-        before = self.progress
-        self.progress = [
-            nothing if token == eos else self.ahead[parent].after(token)
-            for parent, token in zip(parents, tokens, strict=True)
-        ]
-        self.inner = [self.inner_of.get(way, 0.0) for way in zip(parents, tokens, strict=True)]
-        for parent, after, inner in zip(parents, self.progress, self.inner, strict=True):
+        before, self.inner = self.progress, [0.0] * len(parents)
+        self.progress = [self._unused] * len(parents)
+        for beam, (parent, token) in enumerate(zip(parents, tokens, strict=True)):
+            if token == eos:  # no more than this many could go on
+                continue
+            ahead = self.ahead[parent]
+            after = self.progress[beam] = ahead.after(token)
+            if token in ahead.going_on:
+                self.inner[beam] = float(inner[parent, ahead.column_of(token)])
             if after.ended is not None:
-                self._learn(before[parent], after, inner)
+                self._learn(before[parent], after, self.inner[beam])
         if self.agrees:
             each = zip(parents, tokens, strict=True)
             self.said = [self.said[parent] + text_of(token) for parent, token in each]
-        self.inner_of.clear()
         self.free = not any(own.unmet or own.within or own.ended for own in self.progress)
 
     def left_wrongly(self, beam: int) -> float:
@@ -146,10 +114,8 @@ class _Sentence:
     def _learn(self, before: Progress, after: Progress, inner: float) -> None:
         """A form was finished: what it has cost is what others will have to pay, if nobody pays less."""
         for i, ((had, _), (has, _)) in enumerate(zip(before.left, after.left, strict=True)):
-            if has < had and (not self._paid[i] or inner < self._rest[i]):
-                self._rest[i], self._paid[i] = inner, True
-                self._due.clear()
-                self._prices.clear()
+            if has < had and (not self._paid[i] or inner < self.rests[i]):
+                self.rests[i], self._paid[i] = inner, True
 
 
 class TermSearch:
@@ -174,8 +140,9 @@ class TermSearch:
 
         text_of: a token's text, with a space where a word begins; ends_word: whether a word ends before it.
         """
+        self._k = max(map(len, requirements))
         self._sentences = {
-            i: _Sentence(own, course_of(own), beam) for i, own in enumerate(requirements) if own
+            i: _Sentence(own, course_of(own), beam, self._k) for i, own in enumerate(requirements) if own
         }
         self._beam, self._n_best = beam, n_best
         self._text_of = text_of
@@ -183,7 +150,8 @@ class TermSearch:
         self._guided = torch.tensor([bool(own) for own in requirements])
         self._open: list[tuple[int, _Sentence]] = []  # those that miss terms, and where in the batch they are
         self._forms = np.empty((0, 0, 0), np.int64)  # (n, b, w) the tokens of forms that may follow
-        self._prices = np.empty((4, 0, 0, 0))  # (4, n, b, 1 + w) `_Sentence.look_ahead`
+        self._outlook: Outlook  # (…, n, b, 1 + w) outside of forms, and with these tokens
+        self._inner: Floats  # (n, b, w) what forms have cost that go on with these tokens
 
     def predictor(self, predict: Predict, beams: Beams, step: int) -> Predict:
         """One whose candidates have, besides the best tokens, those that forms begin or go on with."""
@@ -192,10 +160,9 @@ class TermSearch:
         self._open = [(i, one) for i, one in each if one is not None and not one.free and not done[i]]
         if not self._open:
             return predict
-        prices = [own for _, sentence in self._open for own in sentence.look_ahead()]
-        forms = [ahead.tokens for _, sentence in self._open for ahead in sentence.ahead]
-        self._prices = _padded(prices, 0.0).reshape(4, len(self._open), self._beam, -1)
-        self._forms = _padded(forms, self._pad).reshape(len(self._open), self._beam, -1)
+        ahead = [own for _, sentence in self._open for own in sentence.look_ahead()]
+        self._forms = self._of_beams(_padded([own.tokens for own in ahead], self._pad))
+        self._outlook = Outlook.of(self._of_beams(_padded([own.columns(self._k) for own in ahead], 0.0)))
         width = self._forms.shape[2]
         if not width:
             return predict
@@ -221,8 +188,8 @@ class TermSearch:
         A sentence is when its open hypotheses cannot become better than those it has.
         """
         parents, tokens = beams.parents[:, step].tolist(), beams.tokens[:, step].tolist()
-        for i, sentence in self._open:
-            sentence.follow(parents[i], tokens[i], self._text_of, self._eos)
+        for n, (i, sentence) in enumerate(self._open):
+            sentence.follow(parents[i], tokens[i], self._inner[n], self._text_of, self._eos)
         hopeless = beams.open_scores[:, 0] / penalty <= beams.scores[:, self._n_best - 1]
         beams.done |= hopeless & self._guided.to(beams.done.device)[beams.sentence]
 
@@ -237,56 +204,68 @@ class TermSearch:
         of_others[twice.any(3)] = -inf
 
         totals = scores[..., None] + log_probs
-        ways = Ways(tokens, totals, totals.copy(), np.full_like(totals, -inf), np.zeros_like(totals))
-        begun = slice(self._prices.shape[3] - 1)  # what goes on with a form comes behind
-        due, cost, unmet, within = self._prices[..., 1:]
-        ways.totals[..., begun] -= cost
-        ways.promises[..., begun] -= due
-        ways.before[..., begun] = np.where(within, ways.promises[..., begun], -inf)
-        ways.unmet[..., begun] = unmet
-        at_odds = self._go_on(ways, log_probs, width)
-        due, _, unmet, _ = self._prices[..., :1]  # outside of forms
-        ways.promises[..., width:] = ways.totals[..., width:] - due
-        ways.unmet[..., width:] = unmet
+        due, cost, paid, inner = self._due(of_forms)
+        totals[..., :width] -= cost
+        at_odds = self._leave(totals[..., width:], others)
+        promises, before, unmet = (np.full_like(totals, -inf) for _ in range(3))
+        promised = totals[..., :width] - due[..., 1:]
+        # Ways from one beam promise the same as long as they pay what is due, but for rounding.
+        goes_on = inner > 0
+        promises[..., :width] = np.where(goes_on, np.round(promised + paid, 3), promised)
+        began = np.where(goes_on, np.round(promised + inner, 3), promised)
+        before[..., :width] = np.where(self._outlook.within[..., 1:], began, -inf)
+        missing = self._outlook.unmet[..., :1]  # outside of forms
+        unmet[..., :width], unmet[..., width:] = self._outlook.unmet[..., 1:], missing
         is_end = others == self._eos
-        ways.promises[..., width:][is_end] = -inf
-        complete = is_end & (unmet == 0) & ~at_odds
-        ways.ends = np.where(complete, ways.totals[..., width:], -inf).max(2)
-        ways.leave_out(at_odds)
-        return ways
+        promises[..., width:] = np.where(is_end, -inf, totals[..., width:] - due[..., :1])
+        complete = is_end & (missing == 0) & ~at_odds
+        ends = np.where(complete, totals[..., width:], -inf).max(2)
+        return Ways(tokens, totals, _possible(promises, at_odds, ends), before, unmet, ends)
 
-    def _go_on(self, ways: Ways, log_probs: Floats, width: int) -> NDArray[np.bool_]:
-        """Put in the ways that go on with a form; returns (n, b, r) where another token would make another
-        word of one."""
-        at_odds = np.zeros((*log_probs.shape[:2], log_probs.shape[2] - width), np.bool_)
-        places: list[tuple[int, int, int]] = []
-        found: list[Way] = []
+    def _due(self, log_probs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """What the terms that are missing then will cost, (n, b, 1 + w); and (n, b, w) what it costs to begin a
+        form here, what of the rest has been paid where one goes on, and what that has cost.
+
+        log_probs: (n, b, w)
+        """
+        look = self._outlook
+        rests = np.array([one.rests for _, one in self._open]).T[..., None, None]  # (k, n, 1, 1)
+        due = (look.left * (COST_OF_BEGINNING + rests)).sum(0) - COST_OF_BEGINNING * look.inside.sum(0)
+        costs = np.array([one.costs_of_beginning() for _, one in self._open])  # (n, b, k)
+        cost = np.where(look.begun, costs.transpose(2, 0, 1)[..., None], inf).min(0)[..., 1:]
+        cost[cost == inf] = 0.0
+        here = (look.goes_on[..., 1:] > 0) & (log_probs > -inf)
+        before = np.array([one.inner for _, one in self._open])[..., None]  # (n, b, 1)
+        self._inner = np.where(here, before - np.where(here, log_probs, 0.0), 0.0)
+        paid = (look.inside[..., 1:] * np.minimum(rests, self._inner)).sum(0)
+        return due, cost, paid, self._inner
+
+    def _of_beams(self, rows: NDArray[_Number]) -> NDArray[_Number]:
+        """(…, n * b, w) → (…, n, b, w)"""
+        return rows.reshape(*rows.shape[:-2], len(self._open), self._beam, -1)
+
+    def _leave(self, totals: Floats, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Take from the scores of what leaves a form wrongly; returns where another word would come of a
+        form, all (n, b, r)."""
+        at_odds = np.zeros(others.shape, np.bool_)
         for n, (_, sentence) in enumerate(self._open):
-            for beam, (progress, ahead) in enumerate(zip(sentence.progress, sentence.ahead, strict=True)):
-                if ahead.going_on:
-                    first = len(ahead.beginnings.tokens)
-                    own = slice(first, len(ahead.tokens))
-                    scores, given = ways.totals[n, beam, own].tolist(), log_probs[n, beam, own].tolist()
-                    for i, (token, score, log_prob) in enumerate(
-                        zip(ahead.going_on, scores, given, strict=True)
-                    ):
-                        if log_prob > -inf:
-                            places.append((n, beam, first + i))
-                            found.append(sentence.go_on(beam, token, score, log_prob))
-                    places += [(n, beam, i) for i in ahead.twice]
-                    found += [NO_WAY] * len(ahead.twice)
+            for beam, progress in enumerate(sentence.progress):
                 if progress.ended is not None:
-                    ways.totals[n, beam, width:] -= sentence.left_wrongly(beam)
-                    others = ways.tokens[n, beam, width:].tolist()
-                    at_odds[n, beam] = [not self._ends_word(token) for token in others]
+                    totals[n, beam] -= sentence.left_wrongly(beam)
+                    at_odds[n, beam] = [not self._ends_word(token) for token in others[n, beam].tolist()]
                 if progress.grown:
                     at_odds[n, beam] = True
-        if places:
-            at = tuple(np.array(places).T)
-            columns = ways.totals, ways.promises, ways.before, ways.unmet
-            for column, values in zip(columns, np.array(found).T, strict=True):
-                column[at] = values
         return at_odds
+
+
+def _possible(promises: Floats, at_odds: NDArray[np.bool_], ends: Floats) -> Floats:
+    """Promises without those of others than forms that are at odds with one, unless nothing else can follow in
+    their sentence. promises: (n, b, w + r); at_odds: (n, b, r); ends: (n, b)."""
+    good = promises.copy()
+    good[..., -at_odds.shape[2] :][at_odds] = -inf
+    stuck = ~((good > -inf).any((1, 2)) | (ends > -inf).any(1))
+    good[stuck] = promises[stuck]
+    return good
 
 
 def _padded(rows: Sequence[NDArray[_Number]], filler: float) -> NDArray[_Number]:

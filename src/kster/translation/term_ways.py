@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -17,7 +17,7 @@ BY_PROMISE = 1.0e-7  # and of forms that began as well, the one that promises mo
 Floats = NDArray[np.float64]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Ways:
     """Of n sentences with b beams, of which each may go on with c tokens."""
 
@@ -26,17 +26,7 @@ class Ways:
     promises: Floats  # (n, b, c) less what the terms that they miss will cost; −∞ where there is no way
     before: Floats  # (n, b, c) what was promised before the form that it is in went on; −∞ outside of forms
     unmet: Floats  # (n, b, c) how many terms it misses
-    ends: Floats = field(init=False)
-    """(n, b) the score of what ends with all its terms; −∞ where that is not possible."""
-
-    def leave_out(self, at_odds: NDArray[np.bool_]) -> None:
-        """Leave out others than forms, (n, b, r), unless nothing else can follow in their sentence."""
-        if at_odds.any():
-            good = self.promises.copy()
-            good[..., -at_odds.shape[2] :][at_odds] = -inf
-            stuck = ~((good > -inf).any((1, 2)) | (self.ends > -inf).any(1))
-            good[stuck] = self.promises[stuck]
-            self.promises = good
+    ends: Floats  # (n, b) the score of what ends with all its terms; −∞ where that is not possible
 
     def allot(
         self, at_limit: NDArray[np.bool_], eos: int
