@@ -205,9 +205,7 @@ class Course:
     def __init__(self, requirements: Sequence[Requirement]) -> None:
         self._tries = [one.trie for one in requirements]
         self._known: dict[tuple[object, ...], Progress] = {}
-        self._beginnings: dict[
-            tuple[object, ...], Beginnings
-        ] = {}  # by what is left, and whether that is all
+        self._beginnings = dict[object, Beginnings]()  # by what is left, and whether that is all
         self.start = self._one(tuple((one.count, ROOT) for one in requirements), first=True)
 
     def ahead(self, progress: Progress) -> Ahead:

@@ -48,9 +48,6 @@ class _Sentence:
         self.said = [""] * beam  # by each beam, where an agreement is looked at
         self.agrees = any(one.agreement is not None for one in requirements)
         self.ahead: list[Ahead] = []
-        self.inner_of: dict[
-            tuple[int, int], float
-        ] = {}  # … after a token that goes on with the form of a beam
         self.free = False  # all hypotheses have all terms: it is searched like any other from now on
         self.rests = [COST_OF_THE_REST] * k  # what forms cost after their beginning
         self._paid = [False] * k  # whether that is what one has cost
@@ -223,8 +220,8 @@ class TermSearch:
         return Ways(tokens, totals, _possible(promises, at_odds, ends), before, unmet, ends)
 
     def _due(self, log_probs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """What the terms that are missing then will cost, (n, b, 1 + w); and (n, b, w) what it costs to begin a
-        form here, what of the rest has been paid where one goes on, and what that has cost.
+        """What the terms that are missing then will cost, (n, b, 1 + w); what it costs to begin a form here,
+        and where one goes on, what of its rest is paid, and what it has cost, (n, b, w) each.
 
         log_probs: (n, b, w)
         """
@@ -259,8 +256,8 @@ class TermSearch:
 
 
 def _possible(promises: Floats, at_odds: NDArray[np.bool_], ends: Floats) -> Floats:
-    """Promises without those of others than forms that are at odds with one, unless nothing else can follow in
-    their sentence. promises: (n, b, w + r); at_odds: (n, b, r); ends: (n, b)."""
+    """Promises without those of others than forms that are at odds with one, unless nothing else can follow
+    in their sentence. promises: (n, b, w + r); at_odds: (n, b, r); ends: (n, b)."""
     good = promises.copy()
     good[..., -at_odds.shape[2] :][at_odds] = -inf
     stuck = ~((good > -inf).any((1, 2)) | (ends > -inf).any(1))
