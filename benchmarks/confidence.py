@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TextIO
@@ -100,25 +101,28 @@ def collect_with(translator: Translator, options: argparse.Namespace, out: TextI
     languages = (str(translator.model.source_lang), str(translator.model.target_lang))
     for domain in options.domain or DOMAINS:
         test, train = DOMAINS[domain]
-        lines = options.lines or LINES[domain]
-        pairs = sample(pairs_of(options.data, f"{domain}/{test}", languages), lines)
-        known = pairs_of(options.data, f"{domain}/{train}", languages, LARGEST)
-        segments = near_segments(known, [p.source for p in pairs], options.near, options.others)
-        with (
-            tempfile.TemporaryDirectory() as place,
-            Memory.create(Path(place) / "m", translator.model) as memory,
-        ):
-            memory.import_pairs(segments)
-            own = sample(segments, options.own)
-            name = "-".join(languages), domain
-            for one in (
-                *observations(name, pairs, translated(translator, pairs, None), None),
-                *observations(name, pairs, translated(translator, pairs, memory), memory),
-                *observations(name, own, *as_if_unseen(translator, own, memory), own=True),
-            ):
-                out.write(json.dumps(one, ensure_ascii=False) + "\n")
-            out.flush()
-            print(f"{domain}: {len(pairs)} pairs, a memory of {len(segments)} segments", flush=True)
+        pairs = sample(pairs_of(options.data, f"{domain}/{test}", languages), options.lines or LINES[domain])
+        name, segments = ("-".join(languages), domain), list[Pair]()
+        found = [observations(name, pairs, translated(translator, pairs, None), None)]
+        if options.near or options.others:
+            known = pairs_of(options.data, f"{domain}/{train}", languages, LARGEST)
+            segments = near_segments(known, [p.source for p in pairs], options.near, options.others)
+            found.append(with_memory(translator, name, pairs, segments, options.own))
+        for one in chain(*found):
+            out.write(json.dumps(one, ensure_ascii=False) + "\n")
+        out.flush()
+        print(f"{domain}: {len(pairs)} pairs, a memory of {len(segments)} segments", flush=True)
+
+
+def with_memory(
+    translator: Translator, name: tuple[str, str], pairs: list[Pair], segments: list[Pair], own: int
+) -> Iterator[dict[str, object]]:
+    """Observations of pairs with a memory of these segments, and of some of them as if they were unseen."""
+    with tempfile.TemporaryDirectory() as place, Memory.create(Path(place) / "m", translator.model) as memory:
+        memory.import_pairs(segments)
+        yield from observations(name, pairs, translated(translator, pairs, memory), memory)
+        chosen = sample(segments, own)
+        yield from observations(name, chosen, *as_if_unseen(translator, chosen, memory), own=True)
 
 
 Made = tuple[str, float, tuple[TokenExplanation, ...]]  # a translation, its score, its tokens
@@ -378,7 +382,9 @@ def main() -> None:
     collecting.add_argument("--domain", action="append", choices=DOMAINS)
     collecting.add_argument("--lines", type=int, help="of each domain; by default as LINES says")
     collecting.add_argument("--near", type=int, default=3, help="segments like each line, in a memory")
-    collecting.add_argument("--others", type=int, default=100, help="segments at random, in a memory")
+    collecting.add_argument(
+        "--others", type=int, default=100, help="segments at random; without both, no memory"
+    )
     collecting.add_argument("--own", type=int, default=100, help="of its segments, translated as if unseen")
     collecting.set_defaults(run=collect)
     fitting = commands.add_parser("fit")
