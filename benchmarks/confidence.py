@@ -1,8 +1,10 @@
 """Can a translation's confidence be believed? Collects, fits and measures on domains that were not fitted on.
 
-    python benchmarks/confidence.py collect --data DIR --model models/en-de --out observations.jsonl
-    python benchmarks/confidence.py fit observations.jsonl … [--save src/kster/translation/confidence.json]
+    python benchmarks/confidence.py collect --data DIR --model models/en-de --model models/de-en --out FILE
+    python benchmarks/confidence.py fit FILE … [--save src/kster/translation/confidence.json]
     python benchmarks/confidence.py measure --data DIR [--test docs_adobe/dev --train docs_adobe/train]
+
+The first two are to be run when a model has been trained anew.
 
 `collect` translates sentences of many corpora, with a memory of the corpus and without, and writes down what
 decoding knew beside what the reference says; so it does for some of the memory's own segments, translated as
@@ -21,9 +23,10 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TextIO
 
 import sacrebleu
 import torch
@@ -82,33 +85,44 @@ FOR = {
     "confidence of the sentence",
 }
 AGAINST = {"share of doubtful tokens", "mean nearest distance", "nearest distance"}
+LINES = dict.fromkeys(DOMAINS, 100) | {"docs_ms": 250, "docs_adobe": 300}
 LARGEST = 120_000  # pairs of a corpus that are looked through for a memory
 
 
 def collect(options: argparse.Namespace) -> None:
-    print(describe(lines=options.lines, near=options.near, others=options.others))
-    with options.out.open("a", encoding="utf-8") as out, Translator(options.model) as translator:
-        languages = (str(translator.model.source_lang), str(translator.model.target_lang))
-        for domain in options.domain or DOMAINS:
-            test, train = DOMAINS[domain]
-            pairs = sample(pairs_of(options.data, f"{domain}/{test}", languages), options.lines)
+    print(describe(lines=options.lines or LINES, near=options.near, others=options.others))
+    with options.out.open("a", encoding="utf-8") as out:
+        for model in options.model:
+            with Translator(model) as translator:
+                collect_with(translator, options, out)
+
+
+def collect_with(translator: Translator, options: argparse.Namespace, out: TextIO) -> None:
+    languages = (str(translator.model.source_lang), str(translator.model.target_lang))
+    for domain in options.domain or DOMAINS:
+        test, train = DOMAINS[domain]
+        pairs = sample(pairs_of(options.data, f"{domain}/{test}", languages), options.lines or LINES[domain])
+        name, segments = ("-".join(languages), domain), list[Pair]()
+        found = [observations(name, pairs, translated(translator, pairs, None), None)]
+        if options.near or options.others:
             known = pairs_of(options.data, f"{domain}/{train}", languages, LARGEST)
             segments = near_segments(known, [p.source for p in pairs], options.near, options.others)
-            with (
-                tempfile.TemporaryDirectory() as place,
-                Memory.create(Path(place) / "m", translator.model) as memory,
-            ):
-                memory.import_pairs(segments)
-                own = sample(segments, options.own)
-                name = "-".join(languages), domain
-                for one in (
-                    *observations(name, pairs, translated(translator, pairs, None), None),
-                    *observations(name, pairs, translated(translator, pairs, memory), memory),
-                    *observations(name, own, *as_if_unseen(translator, own, memory), own=True),
-                ):
-                    out.write(json.dumps(one, ensure_ascii=False) + "\n")
-                out.flush()
-                print(f"{domain}: {len(pairs)} pairs, a memory of {len(segments)} segments", flush=True)
+            found.append(with_memory(translator, name, pairs, segments, options.own))
+        for one in chain(*found):
+            out.write(json.dumps(one, ensure_ascii=False) + "\n")
+        out.flush()
+        print(f"{domain}: {len(pairs)} pairs, a memory of {len(segments)} segments", flush=True)
+
+
+def with_memory(
+    translator: Translator, name: tuple[str, str], pairs: list[Pair], segments: list[Pair], own: int
+) -> Iterator[dict[str, object]]:
+    """Observations of pairs with a memory of these segments, and of some of them as if they were unseen."""
+    with tempfile.TemporaryDirectory() as place, Memory.create(Path(place) / "m", translator.model) as memory:
+        memory.import_pairs(segments)
+        yield from observations(name, pairs, translated(translator, pairs, memory), memory)
+        chosen = sample(segments, own)
+        yield from observations(name, chosen, *as_if_unseen(translator, chosen, memory), own=True)
 
 
 Made = tuple[str, float, tuple[TokenExplanation, ...]]  # a translation, its score, its tokens
@@ -363,18 +377,20 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     collecting = commands.add_parser("collect")
     collecting.add_argument("--data", type=Path, required=True, help="<corpus>/<split>.<language>.xz")
-    collecting.add_argument("--model", default="models/en-de")
+    collecting.add_argument("--model", action="append", required=True)
     collecting.add_argument("--out", type=Path, required=True)
     collecting.add_argument("--domain", action="append", choices=DOMAINS)
-    collecting.add_argument("--lines", type=int, default=200, help="of each domain")
-    collecting.add_argument("--near", type=int, default=5, help="segments like each line, in a memory")
-    collecting.add_argument("--others", type=int, default=300, help="segments at random, in a memory")
+    collecting.add_argument("--lines", type=int, help="of each domain; by default as LINES says")
+    collecting.add_argument("--near", type=int, default=3, help="segments like each line, in a memory")
+    collecting.add_argument(
+        "--others", type=int, default=100, help="segments at random; without both, no memory"
+    )
     collecting.add_argument("--own", type=int, default=100, help="of its segments, translated as if unseen")
     collecting.set_defaults(run=collect)
     fitting = commands.add_parser("fit")
     fitting.add_argument("observations", type=Path, nargs="+")
     fitting.add_argument(
-        "--tested", nargs="+", default=["docs_adobe", "ted"], help="domains to measure on only"
+        "--tested", nargs="+", default=["docs_adobe", "koran"], help="domains to measure on only"
     )
     fitting.add_argument("--chrf", type=float, default=50.0, help="from which on a translation is right")
     fitting.add_argument("--decay", type=float, default=3e-3)

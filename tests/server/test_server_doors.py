@@ -244,12 +244,14 @@ def switched(server: RunningServer, text: str, exact: bool | None) -> dict[str, 
         extra_body_parameters=extra,  # type: ignore[arg-type]
     )
     v2 = post("/v2/translate", json={"text": [text], **langs, **deepls}).json()
+    mmt = server.http.get("/mmt/translate", params={"q": text, **pair, **own}).json()
     return {
         "/v1": post("/v1/translate", json={"text": text, **pair, **own}).json()["translations"][0]["text"],
         "/v1, in parts": "".join(
             line.get("before", "") + line.get("text", line.get("after")) for line in lines
         ),
         "LibreTranslate": post("/translate", json={"q": text, **pair, **own}).json()["translatedText"],
+        "ModernMT": mmt["data"]["translation"],
         "DeepL": v2["translations"][0]["text"],
         "a file": server.http.get(link).text.removeprefix("<p>").removesuffix("</p>"),
         "a DeepL document": made.getvalue().decode().removeprefix("<p>").removesuffix("</p>"),

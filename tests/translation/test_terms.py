@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kster import BaseModel, Memory, Translator
@@ -130,8 +131,7 @@ def _read(requirement: Requirement, tokens: list[int]) -> int:
     course = Course([requirement])
     progress = course.start
     for token in tokens:
-        forms, outside = course.ahead(progress)
-        progress = forms.get(token, outside)
+        progress = course.ahead(progress).after(token)
     return progress.unmet
 
 
@@ -155,9 +155,18 @@ def test_a_form_that_is_left_while_it_grows_is_none() -> None:
     course = Course([divided])
     progress = course.start
     for token, grown in ((8, False), (5, False), (6, True), (7, False)):
-        progress = course.ahead(progress).forms[token]
+        progress = course.ahead(progress).after(token)
         assert progress.grown == grown
     assert not progress.unmet
+
+
+def test_what_goes_on_with_a_form_and_begins_one_is_there_once() -> None:
+    course = Course([_requirement([[5, 5, 6]])])
+    begun = course.ahead(course.start).after(5)
+    ahead = course.ahead(begun)
+    assert ahead.tokens.tolist() == [5, 5]
+    assert np.isinf(ahead.columns(1)[3]).tolist() == [False, True, False]
+    assert ahead.after(5).within == ((0, 3), (0, 2))  # either in the middle, or at the beginning of another
 
 
 def test_the_parts_of_a_form_may_stand_apart_but_in_their_order() -> None:

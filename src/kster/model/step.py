@@ -46,8 +46,9 @@ class Predict(Protocol):
     ) -> Candidates:
         """queries: (rows, d), logits: (rows, V).
 
-        The candidates have the `count` most probable tokens among them, and those wanted, (rows, w). focus:
-        (rows, WORDS) how much of the attention goes to each word of the source; None where nobody watches.
+        The candidates have the `count` most probable tokens among them. First of all come those wanted,
+        (rows, w), with −∞ for what stands there again. focus: (rows, WORDS) how much of the attention goes to
+        each word of the source; None where nobody watches.
         """
 
 

@@ -219,7 +219,8 @@ class InOneVoice:
         ) -> Candidates:
             tokens, log_probs = inner(queries, logits, count + MORE_CANDIDATES, wanted, focus)
             columns = zip(rows, tokens.tolist(), log_probs.tolist(), strict=True)
-            unwanted = [self._unwanted(*row, own, scores, count) for row, own, scores in columns]
+            enough = len(self._said[0]) + 2  # beams that can go on with these, an end, and padding
+            unwanted = [self._unwanted(*row, own, scores, enough) for row, own, scores in columns]
             mask = torch.tensor(unwanted, device=log_probs.device)
             return Candidates(tokens, log_probs.masked_fill(mask, UNWANTED))
 

@@ -118,12 +118,15 @@ base_predictor = BasePredictor()
 
 
 def with_wanted(best: Candidates, log_probs: Tensor, wanted: Tensor | None) -> Candidates:
-    """The best tokens of each row and those wanted that are not among them; log_probs: (rows, V)."""
+    """The tokens that are wanted, and behind them the best of each row; log_probs: (rows, V).
+
+    What is among the best has −∞ where it is wanted.
+    """
     if wanted is None or not wanted.shape[1]:
         return best
     known = (wanted[:, :, None] == best.tokens[:, None, :]).any(-1)  # (rows, w)
     more = log_probs.gather(1, wanted).masked_fill(known, -torch.inf)
-    return Candidates(torch.cat((best.tokens, wanted), dim=1), torch.cat((best.log_probs, more), dim=1))
+    return Candidates(torch.cat((wanted, best.tokens), dim=1), torch.cat((more, best.log_probs), dim=1))
 
 
 def best_tokens(log_probs: Tensor, count: int) -> Candidates:

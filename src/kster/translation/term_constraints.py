@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kster.terms import Term
 from kster.translation.term_agreement import Agreement
@@ -70,6 +74,7 @@ class Requirement:
     agreement: Agreement | None = None
 
 
+Numbers = NDArray[np.float64]
 Place = tuple[int, int]  # the number of a requirement, and a node of its trie
 
 
@@ -104,13 +109,91 @@ class Progress:
         self.unmet = sum(count for count, _ in self.left)
 
 
-class Ahead(NamedTuple):
+class Outlook(NamedTuple):
+    """What hypotheses come to by tokens, as numbers: one column each; of up to k requirements."""
+
+    unmet: Numbers  # how many terms are missing then
+    within: Numbers  # whether it is in a form
+    goes_on: Numbers  # whether that went on, rather than having been begun
+    left: Numbers  # (k, …) how often each requirement is still to be met
+    inside: Numbers  # (k, …) whether it is in a form of one that is
+    begun: Numbers  # (k, …) whether it has begun one
+
+    @classmethod
+    def of(cls, columns: Numbers) -> Outlook:
+        """columns: (3 + 3k, …)"""
+        return cls(*columns[:3], *columns[3:].reshape(3, -1, *columns.shape[1:]))
+
+
+def _column(after: Progress, k: int) -> list[float]:
+    places = {i for i, _ in after.within}
+    begun = (places or ({after.ended[0]} if after.ended else ())) if after.begun else ()
+    left = [count for count, _ in after.left] + [0] * (k - len(after.left))
+    goes_on = bool(after.within or after.ended) and not after.begun
+    inside = [i in places and left[i] > 0 for i in range(k)]
+    return [after.unmet, bool(places), goes_on, *left, *inside, *(i in begun for i in range(k))]
+
+
+@dataclass(slots=True, eq=False)
+class Beginnings:
+    """The tokens that begin a form of a missing term; all that miss the same terms have them in common."""
+
+    forms: dict[int, Progress]  # the progress after each
+    outside: Progress  # after any other token
+    tokens: NDArray[np.int64] = field(init=False)
+    _columns: dict[int, Numbers] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tokens = np.fromiter(self.forms, np.int64, len(self.forms))
+
+    def columns(self, k: int) -> Numbers:
+        """Those of `Outlook`, of what is outside and of the tokens."""
+        known = self._columns.get(k)
+        if known is None:
+            kinds, places, columns = dict[object, int](), [0], [_column(self.outside, k)]
+            for after in self.forms.values():  # many come to the same
+                own = after.left, after.ended and after.ended[0], *(i for i, _ in after.within)
+                places.append(kinds.setdefault(own, len(columns)))
+                if places[-1] == len(columns):
+                    columns.append(_column(after, k))
+            known = self._columns[k] = np.array(columns, np.float64)[places].T
+        return known
+
+
+@dataclass(slots=True, eq=False)
+class Ahead:
     """What may follow a hypothesis."""
 
-    forms: dict[int, Progress]
-    """The tokens that begin a form or go on with one, each with the progress after it."""
-    outside: Progress
-    """After any other token."""
+    beginnings: Beginnings
+    going_on: dict[int, Progress]  # the tokens that go on with a form that it is in or has just ended
+    tokens: NDArray[np.int64] = field(init=False)  # of both
+    _columns: dict[int, Numbers] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        own = np.fromiter(self.going_on, np.int64, len(self.going_on))
+        self.tokens = np.concatenate((self.beginnings.tokens, own)) if len(own) else self.beginnings.tokens
+
+    def columns(self, k: int) -> Numbers:
+        """Those of `Outlook`, of what is outside and of the tokens."""
+        known = self._columns.get(k)
+        if known is None:
+            known = self.beginnings.columns(k)
+            if self.going_on:
+                own = np.array([_column(after, k) for after in self.going_on.values()], np.float64)
+                known = np.concatenate((known, own.T), axis=1)
+                for i, token in enumerate(self.beginnings.forms, 1):
+                    if token in self.going_on:  # and counts there: nobody can pay for it here
+                        known[3 : 3 + k, i] = inf
+            self._columns[k] = known
+        return known
+
+    def after(self, token: int) -> Progress:
+        going_on = self.going_on.get(token)
+        return going_on or self.beginnings.forms.get(token, self.beginnings.outside)
+
+    def column_of(self, token: int) -> int:
+        """Where a token that goes on with a form is among all tokens."""
+        return len(self.beginnings.tokens) + list(self.going_on).index(token)
 
 
 class Course:
@@ -122,11 +205,17 @@ class Course:
     def __init__(self, requirements: Sequence[Requirement]) -> None:
         self._tries = [one.trie for one in requirements]
         self._known: dict[tuple[object, ...], Progress] = {}
+        self._beginnings = dict[object, Beginnings]()  # by what is left, and whether that is all
         self.start = self._one(tuple((one.count, ROOT) for one in requirements), first=True)
 
     def ahead(self, progress: Progress) -> Ahead:
         if progress.ahead is None:
-            progress.ahead = Ahead(self._forms(progress), self._one(progress.left))
+            same = progress.left, progress.first
+            beginnings = self._beginnings.get(same)
+            if beginnings is None:
+                begun, outside = self._begun(progress), self._one(progress.left)
+                beginnings = self._beginnings[same] = Beginnings(begun, outside)
+            progress.ahead = Ahead(beginnings, self._gone_on(progress))
         return progress.ahead
 
     def _one(
@@ -142,24 +231,41 @@ class Course:
         known = self._known.get(key)
         return known or self._known.setdefault(key, Progress(*key))
 
-    def _forms(self, progress: Progress) -> dict[int, Progress]:
-        places: list[Place] = list(progress.within)
-        if progress.ended is not None:
-            places.append(progress.ended)  # a longer form may go on where a shorter one has ended
-        for i, (count, node) in enumerate(progress.left):
-            if count:
-                roots = {ROOT, node, FIRST_ROOT if progress.first else ROOT}
-                places += [(i, root) for root in roots]
+    def _roots(self, progress: Progress) -> list[Place]:
+        """Where forms of the missing terms begin."""
+        first = FIRST_ROOT if progress.first else ROOT
+        return [
+            (i, root)
+            for i, (count, node) in enumerate(progress.left)
+            if count
+            for root in {ROOT, node, first}
+        ]
+
+    def _begun(self, progress: Progress) -> dict[int, Progress]:
+        """The progress after each token that begins a form."""
         reached: dict[int, list[Place]] = {}
-        for i, node in places:
+        for i, node in self._roots(progress):
             for token, child in self._tries[i].children[node].items():
                 reached.setdefault(token, []).append((i, child))
-        going_on = {token for i, node in progress.within for token in self._tries[i].children[node]}
-        return {
-            token: self._after(progress, nodes, token not in going_on) for token, nodes in reached.items()
-        }
+        outside = self._one(progress.left)
+        return {token: self._after(outside, nodes, begun=True) for token, nodes in reached.items()}
 
-    def _after(self, progress: Progress, nodes: list[Place], begun: bool) -> Progress:
+    def _gone_on(self, progress: Progress) -> dict[int, Progress]:
+        """The progress after each token that goes on with a form."""
+        inside = {token for i, node in progress.within for token in self._tries[i].children[node]}
+        places = list(progress.within)
+        if progress.ended is not None:
+            places.append(progress.ended)  # a longer form may go on where a shorter one has ended
+        after = {}
+        for token in dict.fromkeys(token for i, node in places for token in self._tries[i].children[node]):
+            each = (
+                (i, self._tries[i].children[node].get(token)) for i, node in places + self._roots(progress)
+            )
+            nodes = [(i, child) for i, child in each if child is not None]
+            after[token] = self._after(progress, nodes, begun=token not in inside)
+        return after
+
+    def _after(self, progress: Progress, nodes: list[Place], *, begun: bool) -> Progress:
         left = list(progress.left)
         within: list[Place] = []
         ended, grown = None, False

@@ -41,7 +41,8 @@ def ok(data: Any) -> dict[str, Any]:
 @router.get("/translate")
 async def translate(parameters: Given, engine: TheEngine, principal: Reader) -> dict[str, Any]:
     """`hints` are ids of memories; by default the automatic ones are used. `glossaries` are ids of memories
-    whose segments are terms that must be kept."""
+    whose segments are terms that must be kept. `exact_matches` says whether a text that a memory holds as a
+    whole comes back as taught; it does unless that is false."""
     texts, target = parameters.texts("q"), parameters.require("target")
     engine.require_size(texts)
     given = parameters.text("source")
@@ -54,7 +55,13 @@ async def translate(parameters: Given, engine: TheEngine, principal: Reader) -> 
     def glossaries(served: ServedModel) -> list[Memory]:
         return [part for _, part in engine.catalogue.chosen(principal, served, ids)]
 
-    wish = Wish(HtmlText if html else None, more, memories=_hints(parameters), glossaries=glossaries)
+    wish = Wish(
+        HtmlText if html else None,
+        more,
+        memories=_hints(parameters),
+        glossaries=glossaries,
+        exact_matches=parameters.flag("exact_matches", default=True),
+    )
     answers = await translate_texts(engine, principal, served, texts, wish)
     data = []
     for text, answer in zip(texts, answers, strict=True):
