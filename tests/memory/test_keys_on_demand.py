@@ -18,6 +18,7 @@ from kster import KsterError
 from kster.formats import Pair
 from kster.memory import Memory, MemoryGroup, SearchableMemory, SearchSettings
 from kster.memory.memory import Keys
+from kster.memory.search.codes import CodeTable, Projection
 from kster.memory.search.retriever import Batch
 
 CPU = torch.device("cpu")
@@ -52,6 +53,21 @@ def nearest(memory: SearchableMemory, text: str, prefix: str = "") -> tuple[floa
     if found.ids[0, 0] < 0:
         return float("inf"), ""
     return float(found.distances[0, 0]), memory.provenance(found.ids[0])[0].segment.source
+
+
+def test_codes_take_the_room_of_keys_that_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capacities = []
+
+    class Counted(CodeTable):
+        def __init__(self, projection: Projection, capacity: int) -> None:
+            capacities.append(capacity)
+            super().__init__(projection, capacity)
+
+    monkeypatch.setattr("kster.memory.search.codes.CodeTable", Counted)
+    memory = Memory.create(tmp_path / "m", Speller())
+    memory.import_pairs(texts(400), keys="later")
+    nearest(memory, words(30))
+    assert 0 < capacities[0] <= 4_000  # ids of 400 segments are spread over 1.6 million
 
 
 def test_an_import_without_keys_is_used_by_the_very_next_translation(tmp_path: Path) -> None:

@@ -134,18 +134,17 @@ class KeptCodes:
             self._projection = known
         return known[1]
 
-    def of(self, projection: Projection, snapshot: Snapshot, rows: Ints, ids: Ints) -> Codes:
-        """rows, ids: (e,) of entries."""
-        table = self._table_for(projection, snapshot)
-        return table.of(ids, lambda missing: snapshot.entries.gather(rows[missing]))
+    def of(self, projection: Projection, snapshot: Snapshot, rows: Ints) -> Codes:
+        """rows: (e,) of entries, never of others later. Ids would lie far apart where keys are made later."""
+        table = self._table_for(projection, snapshot.rows)
+        return table.of(rows, lambda missing: snapshot.entries.gather(rows[missing]))
 
-    def _table_for(self, projection: Projection, snapshot: Snapshot) -> CodeTable:
+    def _table_for(self, projection: Projection, rows: int) -> CodeTable:
         """Begun anew when the room is used up."""
-        spans, known = snapshot.spans, self._table
-        needed = int(spans.first_entries[-1] + spans.counts[-1]) if len(spans) else 0
-        suits = known is not None and known.projection is projection and known.capacity >= needed
+        known = self._table
+        suits = known is not None and known.projection is projection and known.capacity >= rows
         if known is None or not suits or known.made > ROOM:
-            known = self._table = CodeTable(projection, 2 * needed)
+            known = self._table = CodeTable(projection, 2 * rows)
         return known
 
 

@@ -87,9 +87,7 @@ class Lists:
         rows, ids, values, codes, norms = [], [], [], [], []
         for view, own, first in zip(self.views, lines, self._keys.firsts.tolist(), strict=False):
             own_rows, own_ids = view.rows_and_ids(own)
-            own_codes, own_norms = view.codes.of(
-                self._projection, view.snapshot, own_rows, own_ids ^ view.base
-            )
+            own_codes, own_norms = view.codes.of(self._projection, view.snapshot, own_rows)
             values.append(view.snapshot.entries.values_of(own_rows).astype(np.int32))
             rows.append(own_rows + first)
             ids.append(own_ids)
